@@ -1,0 +1,167 @@
+"""The one order: how every engine compares two neighbours.
+
+Vertex u prefers neighbour v by the key ``(w(u, v), priority(v))``, larger wins. ``priority`` is a bijection on 32-bit
+vertex ids, so no two neighbours of u are equal, the preferences have no cycles, and exactly one matching is stable.
+
+Everything that compares works on unsigned integers:
+
+- the *bits* of a weight: the unsigned view of its own type. Weights are positive past the gate, so the bits of a float
+  (IEEE 754) and of an integer are both in the order of the weights;
+- the *prefix* of a weight, 32 bits wide, 1 or more: the bits themselves where they fit, otherwise
+  ``((bits - low) >> shift) + 1``, which never reverses an order but may merge neighbours;
+- an *offer*: ``prefix << 32 | priority`` in one 64-bit word; 0 is "no offer". Offers with equal prefixes of wide weights
+  are settled by the exact bits (see ``cpu/suitor.py``).
+
+All tie rules are one formula with other constants, so one compiled kernel serves them all:
+``x = v ^ flip;  x = mul1 * x;  x ^= x >> shift;  x = mul2 * x;  x ^= x >> shift`` (modulo 2^32). With shift 16 each step can
+be undone, hence the bijection; with shift 32 and multipliers 1 only the flip is left: v for "high", ~v for "low".
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from troth.errors import TrothError
+
+TIES = ("hash", "low", "high")
+MASK = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+ONE = np.uint64(1)
+
+# Domains of the counter-based random function, so that no two uses of one seed share a stream.
+TIE, COLOUR, PROPOSE, VISIT, CHOOSE, WEIGHT, PLACE = (np.uint64(tag) for tag in range(1, 8))
+
+
+class Order(NamedTuple):
+    """Constants of ``priority`` and its inverse, and of ``prefix``; all uint64, so that kernels take it as one argument."""
+
+    flip: np.uint64
+    mul1: np.uint64
+    mul2: np.uint64
+    inv1: np.uint64
+    inv2: np.uint64
+    shift: np.uint64
+    low: np.uint64  # the smallest weight's bits
+    drop: np.uint64  # how many trailing bits of a wide weight the prefix loses
+
+
+def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, int] = (1, 1)) -> Order:
+    """The order for a tie rule, a seed, and the least and greatest weight bits of a graph.
+
+    >>> order = make_order("low")
+    >>> priorities(order, 3).tolist() == [2**32 - 1, 2**32 - 2, 2**32 - 3]
+    True
+    """
+    if ties not in TIES:
+        raise TrothError(f"ties={ties!r} is not a tie rule: choose {', '.join(TIES)}")
+    low, high = weight_range
+    # The greatest prefix, ((high - low) >> drop) + 1, must stay below 2^32.
+    drop = max(0, int(high - low).bit_length() - 32)
+    if ((high - low) >> drop) + 1 >= 2**32:
+        drop += 1
+    if ties == "hash":
+        # Odd multipliers from the seed; any odd number has an inverse modulo 2^32.
+        flip, mul1, mul2 = (hash_int(seed, TIE, word) >> 32 for word in range(3))
+        mul1, mul2, shift = mul1 | 1, mul2 | 1, 16
+    else:
+        flip, mul1, mul2, shift = (2**32 - 1 if ties == "low" else 0), 1, 1, 32
+    words = (flip, mul1, mul2, pow(mul1, -1, 2**32), pow(mul2, -1, 2**32), shift, low, drop)
+    return Order(*(np.uint64(word) for word in words))
+
+
+@njit(nogil=True, cache=True)
+def priority(order, v):
+    """The rank of vertex v among equals, as a uint64 below 2^32."""
+    x = np.uint64(v) ^ order.flip
+    x = (x * order.mul1) & MASK
+    x ^= x >> order.shift
+    x = (x * order.mul2) & MASK
+    return x ^ (x >> order.shift)
+
+
+@njit(nogil=True, cache=True)
+def vertex(order, rank):
+    """The inverse of ``priority``: x ^ (x >> 16) is its own inverse on 32 bits."""
+    x = np.uint64(rank) & MASK
+    x ^= x >> order.shift
+    x = (x * order.inv2) & MASK
+    x ^= x >> order.shift
+    x = (x * order.inv1) & MASK
+    return x ^ order.flip
+
+
+def priorities(order: Order, n: int) -> np.ndarray:
+    """``priority`` of 0..n-1 as a uint64 array."""
+    x = np.arange(n, dtype=np.uint64) ^ order.flip
+    x = (x * order.mul1) & MASK
+    x ^= x >> order.shift
+    x = (x * order.mul2) & MASK
+    return x ^ (x >> order.shift)
+
+
+def prefix(bits, order):
+    """The order-preserving 32-bit image of a weight's bits; compiled code only."""
+    raise NotImplementedError("prefix is for compiled code")
+
+
+@overload(prefix, inline="always")
+def _prefix(bits, order):
+    if bits == types.uint64:
+        return lambda bits, order: ((bits - order.low) >> order.drop) + ONE
+    return lambda bits, order: np.uint64(bits)
+
+
+def weight_bits(weights: np.ndarray) -> np.ndarray:
+    """Positive weights as unsigned integers of the same width and in the same order, without a copy."""
+    return weights.view(np.dtype(f"u{weights.dtype.itemsize}"))
+
+
+# ---- the counter-based random function: the same number on every machine, thread and device ----
+
+
+@njit(nogil=True, cache=True)
+def mix64(x):
+    """Steele, Lea and Flood's SplitMix64: the x-th word of a stream of 64-bit words (doi:10.1145/2660193.2660195)."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(nogil=True, cache=True)
+def hash1(seed, domain, a):
+    """hash(seed, a) of one use (``domain``), uniform on 64 bits. All arguments are uint64."""
+    return mix64(mix64(seed ^ (domain << np.uint64(56))) ^ a)
+
+
+@njit(nogil=True, cache=True)
+def hash2(seed, domain, a, b):
+    """hash(seed, a, b); not symmetric in a and b."""
+    return mix64(hash1(seed, domain, a) ^ b)
+
+
+@njit(nogil=True, cache=True)
+def hash3(seed, domain, a, b, c):
+    """hash(seed, a, b, c)."""
+    return mix64(hash2(seed, domain, a, b) ^ c)
+
+
+def mix64_int(x: int) -> int:
+    """``mix64`` in plain integers, for the reference and for constants."""
+    word = 2**64 - 1
+    x = (x + 0x9E3779B97F4A7C15) & word
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & word
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & word
+    return x ^ (x >> 31)
+
+
+def hash_int(seed: int, domain: int, *words: int) -> int:
+    """``hash1``, ``hash2`` and ``hash3`` in plain integers."""
+    state = mix64_int(seed % 2**64 ^ int(domain) << 56)
+    for word in words:
+        state = mix64_int(state ^ int(word))
+    return state
