@@ -78,24 +78,35 @@ class Graph:
 
 
 @dataclass
-class Entries:
-    """What a reader hands to the gate: coordinates, weights, and where they came from.
+class Matrix:
+    """What a reader of matrices hands to the gate: a square SciPy sparse matrix with two directions.
 
-    ``kind`` is "matrix" (two directions, repeats add up, ``n`` is known) or "edges" (undirected, the heaviest of parallel
-    edges stays). ``weight`` is None for a pattern. ``where`` and ``base`` are for messages: the file, and the number that
-    its first vertex has. ``ids`` are the user's vertex names, by vertex number.
+    ``where`` and ``base`` are for messages: the file, and the number that it gives its first vertex. ``pattern`` says that
+    the file has no values (those in ``matrix`` are ones).
     """
 
-    kind: str
+    matrix: Any
+    pattern: bool = False
+    vertex_weights: np.ndarray | None = None
+    where: str = "the matrix"
+    base: int = 0
+
+
+@dataclass
+class Edges:
+    """What a reader of tables hands to the gate: undirected edges, parallel ones allowed.
+
+    ``row`` and ``col`` are vertex numbers from 0 (already compacted where ``ids``, the user's names, is given); ``weight`` is
+    None for a pattern; ``n`` is None where the largest number decides.
+    """
+
     row: np.ndarray
     col: np.ndarray
     weight: np.ndarray | None = None
     n: int | None = None
-    vertex_weights: np.ndarray | None = None
     ids: np.ndarray | None = None
-    where: str = "the graph"
+    where: str = "the edges"
     base: int = 0
-    notes: dict[str, int] = field(default_factory=dict)
 
 
 def as_graph(
