@@ -15,7 +15,8 @@ only a mismatch takes the slow path that names the entry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,330 @@ def as_graph(
     seed: int = 0,
     columns: tuple[str, ...] | None = None,
 ) -> Graph:
-    raise NotImplementedError
+    """Turn what people already have into a ``Graph``.
+
+    Parameters
+    ----------
+    obj
+        a SciPy sparse matrix or array of any format, ``(row, col)`` or ``(row, col, weight)`` arrays, a NetworkX graph, a
+        pandas, polars or pyarrow table of edges, the name of a file, or a ``Graph``. A clean CSR or CSC matrix is not copied.
+    weights
+        "keep" the values, "abs" their absolute values, "unit" (all 1), "random" (uniform in (0, 1], a function of ``seed`` and
+        the two ends), or "paper": absolute values, random where there are none (Naim et al. 2015)
+    symmetrize
+        what to do with a matrix whose two directions differ: "max", "min", "sum" or "mean"; by default an error
+    base
+        the number of the first vertex in a table, 0 or 1
+    seed
+        for random weights
+    columns
+        names of a table's source, target and weight columns
+
+    Returns
+    -------
+    Graph
+        its ``notes`` count what was dropped or merged
+
+    Notes
+    -----
+    One pass over a clean matrix; O(n + m) otherwise. Repeated entries of a matrix add up, as SciPy means them; repeated
+    edges of a table are parallel edges, of which the heaviest stays. Edges of weight <= 0 are dropped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> g = as_graph((np.array([0, 1, 2]), np.array([1, 2, 2]), np.array([2.0, 3.0, 9.0])))
+    >>> g, g.notes
+    (Graph(n=3, m=2, weights=float64), {'loops': 1})
+    """
+    _check_choice("weights", weights, WEIGHTS)
+    _check_choice("symmetrize", symmetrize, (None, *SYMMETRIZE))
+    _check_choice("base", base, (None, 0, 1))
+    if isinstance(obj, Graph):
+        if weights == "keep":
+            return obj
+        again = _from_matrix(Matrix(obj.to_scipy(), vertex_weights=obj.vertex_weights), weights, symmetrize, seed)
+        return replace(again, ids=obj.ids)
+    source = obj if isinstance(obj, (Matrix, Edges)) else _open(obj, base, columns)
+    gate = _from_matrix if isinstance(source, Matrix) else _from_edges
+    return gate(source, weights, symmetrize, seed)
 
 
-TrothError = TrothError
+def _check_choice(name: str, value: Any, choices: tuple) -> None:
+    if not any(value is choice or (isinstance(value, type(choice)) and value == choice) for choice in choices):
+        raise TrothError(f"{name}={value!r} is not known: choose {', '.join(str(c) for c in choices)}")
+
+
+def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix | Edges:
+    """Recognise what the user has; nothing heavy is imported that is not loaded already."""
+    if isinstance(obj, (str, PathLike)):
+        from troth.io import read_input
+
+        return read_input(obj, base=base, columns=columns)
+    package = type(obj).__module__.partition(".")[0]
+    if package == "scipy" and hasattr(obj, "tocoo"):
+        return Matrix(obj)
+    if package in ("pandas", "polars", "pyarrow"):
+        from troth.interop.tables import table_to_edges
+
+        return table_to_edges(obj, columns=columns, base=base)
+    if hasattr(obj, "adj") and hasattr(obj, "is_directed"):
+        from troth.interop.networkx import networkx_to_edges
+
+        return networkx_to_edges(obj)
+    if isinstance(obj, (tuple, list)) and len(obj) in (2, 3):
+        row, col, *weight = (np.asarray(part) for part in obj)
+        base = base or 0
+        if base and row.dtype.kind in "iu" and col.dtype.kind in "iu":
+            row, col = row.astype(np.int64) - base, col.astype(np.int64) - base
+        return Edges(row, col, weight[0] if weight else None, base=base)
+    if isinstance(obj, np.ndarray):
+        raise TrothError(
+            "a dense array is not taken as a graph: wrap an adjacency matrix in scipy.sparse.csr_array(...)"
+        )
+    raise TrothError(
+        f"a graph cannot be made from {type(obj).__name__}: give a SciPy sparse matrix, (row, col, weight) arrays, a "
+        "NetworkX graph, a pandas, polars or pyarrow table, or a file name"
+    )
+
+
+# ---- weights ----
+
+
+def _clean_type(data: np.ndarray, where: str) -> np.ndarray:
+    """Weights in a type that engines compare exactly; the others are widened or refused."""
+    kind, size = data.dtype.kind, data.dtype.itemsize
+    if not data.dtype.isnative:
+        data = data.astype(data.dtype.newbyteorder("="))
+    if kind == "b":
+        return data.astype(np.uint8)
+    if kind == "f" and size == 2:
+        return data.astype(np.float32)
+    if kind == "u" and size == 8 and data.size and data.max() >= 2**63:
+        raise TrothError(f"{where}: a weight is 2^63 or more; scale the weights or convert them to float64")
+    if kind in "iu" or (kind == "f" and size <= 8):
+        return data
+    reason = "complex weights have no order; take weights.real or abs(weights)" if kind == "c" else "convert to float64"
+    raise TrothError(f"{where}: weights of type {data.dtype} are not accepted: {reason}")
+
+
+def _absolute(data: np.ndarray) -> np.ndarray:
+    """|data|; the least signed integer, whose absolute value does not fit its type, becomes unsigned."""
+    if data.dtype.kind == "i" and data.size and data.min() == np.iinfo(data.dtype).min:
+        return np.abs(data).view(f"u{data.dtype.itemsize}")
+    return np.abs(data)
+
+
+def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, random_weights) -> np.ndarray:
+    """Step 1: the weights of the entries under ``rule``; ``random_weights(out)`` fills in random ones."""
+    if rule == "random" or (rule == "paper" and data is None):
+        out = np.empty(count, np.float32)
+        random_weights(out)
+        return out
+    if rule == "unit" or data is None:
+        return np.ones(count, np.int32)
+    data = _clean_type(data, where)
+    return data if rule == "keep" else _clean_type(_absolute(data), where)
+
+
+# ---- matrices ----
+
+
+def _from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: int) -> Graph:
+    from troth.cpu import gate
+
+    where, notes = source.where, {}
+    indptr, indices, data, swapped = _rows(source, rule, seed)
+    # Steps 2 and 3 need sorted rows; SciPy sorts and adds up.
+    found = gate.check(indptr, indices, data)
+    if found[gate.OUTSIDE]:
+        u, e = _locate(indptr, (indices < 0) | (indices >= len(indptr) - 1))
+        raise TrothError(
+            f"{where}: row {u + source.base} has column {indices[e] + source.base}, outside {source.base}..{len(indptr) - 2 + source.base}"
+        )
+    if found[gate.UNSORTED] and not found[gate.NONFINITE]:
+        before = len(indices)
+        indptr, indices, data = _sum_repeats(indptr, indices, data)
+        if before > len(indices):
+            notes["repeats"] = before - len(indices)
+        found = gate.check(indptr, indices, data)
+    if found[gate.NONFINITE]:
+        u, e = _locate(indptr, ~np.isfinite(data))
+        place = _place(source, u, int(indices[e]), swapped)
+        raise TrothError(f"{where}: entry {place} is {data[e]}; weights must be finite numbers")
+    if found[gate.LOOPS]:
+        notes["loops"] = found[gate.LOOPS]
+    if found[gate.FINGERPRINT]:
+        indptr, indices, data = _agree(source, indptr, indices, data, symmetrize, swapped, notes)
+        found = gate.check(indptr, indices, data)
+    if found[gate.NONPOSITIVE] or found[gate.LOOPS]:
+        indptr, indices, data = _drop(where, indptr, indices, data, found[gate.LOOPS], notes)
+        found = None
+    weight_range = (found[gate.LEAST], found[gate.GREATEST]) if found and len(indices) else None
+    indptr = indptr.astype(np.int64, copy=False)
+    return Graph(indptr, indices.astype(np.int32, copy=False), data, source.vertex_weights, None, notes, weight_range)
+
+
+def _rows(source: Matrix, rule: str, seed: int):
+    """Raw CSR arrays of a SciPy matrix with the weight rule applied; also whether they are those of the transpose."""
+    from troth.cpu import gate
+
+    matrix, where = source.matrix, source.where
+    shape = matrix.shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        dims = " x ".join(str(k) for k in shape)
+        raise TrothError(
+            f"{where}: the matrix is {dims}, not square; give an adjacency matrix, or [[0, A], [A.T, 0]] for a bipartite graph"
+        )
+    n = shape[0]
+    if n > MAX_VERTICES:
+        raise TrothError(f"{where}: {n} vertices; at most {MAX_VERTICES} are supported")
+    if matrix.format not in ("csr", "csc"):
+        # The rule comes before repeats are added up, so it is applied to the coordinates.
+        coo = matrix.tocoo()
+        row, col = coo.row, coo.col
+        values = None if source.pattern else coo.data
+        seed64 = np.uint64(seed % 2**64)
+        data = _apply_rule(rule, values, where, len(row), lambda out: gate.random_edge_weights(row, col, seed64, out))
+        ends = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(row, minlength=n), out=ends[1:])
+        indices, values = np.empty(len(row), np.int32), np.empty_like(data)
+        gate.scatter_rows(row, col, data, ends[:-1].copy(), indices, values)
+        return ends, indices, values, False
+    indptr, indices = matrix.indptr, matrix.indices
+    count = int(indptr[-1])
+    if (
+        indptr[0] != 0
+        or len(indptr) != n + 1
+        or (np.diff(indptr) < 0).any()
+        or count > min(len(indices), len(matrix.data))
+    ):
+        raise TrothError(f"{where}: indptr is not a rising sequence from 0 to the number of entries")
+    indices = indices[:count]
+    values = None if source.pattern else np.asarray(matrix.data[:count])
+    seed64 = np.uint64(seed % 2**64)
+    data = _apply_rule(rule, values, where, count, lambda out: gate.random_row_weights(indptr, indices, seed64, out))
+    return indptr, indices, data, matrix.format == "csc"
+
+
+def _sum_repeats(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray):
+    from scipy.sparse import csr_array
+
+    n = len(indptr) - 1
+    clean = csr_array((data.copy(), indices.copy(), indptr.copy()), shape=(n, n))
+    clean.sum_duplicates()
+    return clean.indptr, clean.indices, clean.data
+
+
+def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
+    """Step 4: name the first entry whose directions differ, or combine the two."""
+    from scipy.sparse import csr_array
+
+    from troth.cpu import gate
+
+    n = len(indptr) - 1
+    other = csr_array((data, indices, indptr), shape=(n, n)).tocsc()
+    rows, columns = (indptr, indices, data), (other.indptr, other.indices, other.data)
+    u, v = gate.first_unequal(*rows, *columns)
+    if u < 0:  # equal values with unequal bits: 0.0 and -0.0
+        return rows
+    if symmetrize is None:
+        here, there = _entry(*rows, u, v), _entry(*columns, u, v)
+        place, mirrored = _place(source, u, v, swapped), _place(source, v, u, swapped)
+        raise TrothError(
+            f"{source.where}: entry {place} is {here} but {mirrored} is {there}; choose symmetrize=max, min, sum or mean"
+        )
+    if symmetrize == "mean" and data.dtype.kind != "f":
+        rows, columns = (indptr, indices, data.astype(np.float64)), (*columns[:2], columns[2].astype(np.float64))
+    ends, none = np.empty(n + 1, np.int64), np.empty(0, rows[2].dtype)
+    mode = gate.MERGE[symmetrize]
+    gate.merge_rows(*rows, *columns, mode, False, ends, np.empty(0, np.int32), none)
+    merged, values = np.empty(ends[-1], np.int32), np.empty(ends[-1], rows[2].dtype)
+    gate.merge_rows(*rows, *columns, mode, True, ends, merged, values)
+    notes["symmetrized"] = 1
+    return ends, merged, values
+
+
+def _drop(where: str, indptr, indices, data, loops: int, notes: dict):
+    """Steps 2 and 5: leave out loops and edges of weight <= 0."""
+    from troth.cpu import gate
+
+    ends = np.empty(len(indptr), np.int64)
+    gate.count_kept(indptr, indices, data, ends)
+    kept, values = np.empty(ends[-1], np.int32), np.empty(ends[-1], data.dtype)
+    gate.copy_kept(indptr, indices, data, kept, values)
+    edges = len(indices) - loops
+    if edges and not len(kept):
+        raise TrothError(
+            f'{where}: no edge has a positive weight; weights="abs" takes absolute values (as for a Laplacian)'
+        )
+    if edges > len(kept):
+        notes["nonpositive"] = (edges - len(kept)) // 2
+    return ends, kept, values
+
+
+def _locate(indptr: np.ndarray, bad: np.ndarray) -> tuple[int, int]:
+    """Row and position of the first bad entry."""
+    e = int(np.argmax(bad))
+    return int(np.searchsorted(indptr, e, side="right")) - 1, e
+
+
+def _place(source: Matrix, u: int, v: int, swapped: bool) -> str:
+    if swapped:
+        u, v = v, u
+    return f"({u + source.base}, {v + source.base})"
+
+
+def _entry(indptr, indices, data, u: int, v: int) -> str:
+    row = slice(int(indptr[u]), int(indptr[u + 1]))
+    at = np.flatnonzero(indices[row] == v)
+    return str(data[row][at[0]]) if len(at) else "missing"
+
+
+# ---- edges ----
+
+
+def _from_edges(source: Edges, rule: str, symmetrize: str | None, seed: int) -> Graph:
+    from troth.cpu import gate
+
+    where = source.where
+    row, col = _clean_ids(source.row, source), _clean_ids(source.col, source)
+    if row.shape != col.shape or (source.weight is not None and source.weight.shape != row.shape):
+        lengths = ", ".join(str(part.size) for part in (row, col, source.weight) if part is not None)
+        raise TrothError(f"{where}: row, col and weight must be one-dimensional and of one length, not {lengths}")
+    n = source.n
+    if n is None:
+        n = int(max(row.max(initial=-1), col.max(initial=-1))) + 1
+    for ids in (row, col):
+        if ids.size and ids.max() >= n:
+            at = int(np.argmax(ids >= n))
+            raise TrothError(f"{where}: edge {at} names vertex {ids[at] + source.base}, but there are {n} vertices")
+    if n > MAX_VERTICES:
+        raise TrothError(f"{where}: vertex {n - 1}; at most {MAX_VERTICES} vertices are supported: renumber them")
+    seed64 = np.uint64(seed % 2**64)
+    data = _apply_rule(
+        rule, source.weight, where, len(row), lambda out: gate.random_edge_weights(row, col, seed64, out)
+    )
+    if data.dtype.kind == "f" and not np.isfinite(data).all():
+        at = int(np.argmin(np.isfinite(data)))
+        raise TrothError(
+            f"{where}: edge {at} ({row[at] + source.base}, {col[at] + source.base}) has weight {data[at]}; "
+            "weights must be finite numbers"
+        )
+    indptr, indices, data, loops, repeats = gate.edges_to_csr(row, col, data, n)
+    notes = {name: count for name, count in (("loops", loops), ("repeats", repeats)) if count}
+    if len(data) and data.min() <= 0:
+        indptr, indices, data = _drop(where, indptr, indices, data, 0, notes)
+    return Graph(indptr, indices, data, None, source.ids, notes)
+
+
+def _clean_ids(ids: np.ndarray, source: Edges) -> np.ndarray:
+    """Vertex numbers from 0 as a one-dimensional array of a signed type."""
+    ids = np.asarray(ids)
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise TrothError(f"{source.where}: vertex ids must be one-dimensional arrays of whole numbers, not {ids.dtype}")
+    ids = ids.astype(np.int64, copy=False)
+    if ids.size and ids.min() < 0:
+        at = int(np.argmin(ids))
+        raise TrothError(f"{source.where}: edge {at} names vertex {ids[at] + source.base}; ids start at {source.base}")
+    return ids

@@ -1,0 +1,116 @@
+"""A team of threads that run one compiled kernel together.
+
+Kernels release the GIL, so plain Python threads run them side by side. This is used instead of Numba's ``prange`` because
+it is safe when several Python threads call troth at once, takes any number of threads in any call, answers Ctrl-C, and
+compiles in a third of the time.
+
+Work is handed out in chunks from a shared cursor: ``take`` returns the next chunk's start. Moving the cursor past the end
+is how a kernel is stopped early, so an interrupt needs no second flag.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import numpy as np
+from numba import njit
+
+from troth.cpu._atomics import fetch_add
+from troth.errors import TrothError
+
+MAX_THREADS = 1024
+TICK = 0.1  # seconds between two looks at a running kernel: for Ctrl-C (needed on Windows) and for progress
+FAR = np.int64(2**62)
+
+_pool: ThreadPoolExecutor | None = None
+_lock = threading.Lock()
+
+
+def _forget_pool() -> None:
+    global _pool, _lock
+    _pool, _lock = None, threading.Lock()  # the parent's threads do not exist in a forked child
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def _get_pool() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="troth")  # threads start when first needed
+        return _pool
+
+
+def thread_count(threads: int | None, work: int, grain: int = 1 << 17) -> int:
+    """How many threads to use: ``threads`` where given, else one for each ``grain`` units of work up to the cores."""
+    if threads is None:
+        return max(1, min(available_cores(), work // grain + 1))
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MAX_THREADS:
+        raise TrothError(f"threads={threads!r}: give a whole number from 1 to {MAX_THREADS}, or None for all cores")
+    return int(threads)
+
+
+def available_cores() -> int:
+    """The cores that this process may use; ``TROTH_NUM_THREADS`` overrides."""
+    wish = os.environ.get("TROTH_NUM_THREADS", "")
+    if wish.isdigit() and int(wish) > 0:
+        return min(int(wish), MAX_THREADS)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        return os.cpu_count() or 1
+
+
+def chunk_size(total: int, threads: int, largest: int = 2048) -> int:
+    """Chunks small enough that every thread gets several, large enough that the cursor is rarely touched."""
+    return max(1, min(largest, total // (16 * threads)))
+
+
+def new_cursor() -> np.ndarray:
+    """A shared cursor at 0, alone on its cache line."""
+    return np.zeros(16, np.int64)
+
+
+@njit(nogil=True, cache=True)
+def take(cursor, chunk):
+    """The start of the next chunk; the caller stops when it is at or past the end."""
+    return fetch_add(cursor, np.uint64(0), np.int64(chunk))
+
+
+def run(
+    threads: int,
+    kernel: Callable,
+    *args,
+    cursor: np.ndarray | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list:
+    """Run ``kernel(worker, *args)`` for worker = 0..threads-1 and return the results in that order.
+
+    Parameters
+    ----------
+    cursor
+        the array from which the kernel takes its chunks; on an interrupt it is moved past the end
+    progress
+        called now and then with the cursor's value
+    """
+    if threads == 1 and threading.current_thread() is not threading.main_thread():
+        return [kernel(0, *args)]
+    pool = _get_pool()
+    jobs = [pool.submit(kernel, worker, *args) for worker in range(threads)]
+    try:
+        while True:
+            _, running = wait(jobs, TICK)
+            if progress is not None and cursor is not None:
+                progress(int(cursor[0]))
+            if not running:
+                return [job.result() for job in jobs]
+    except BaseException:
+        if cursor is not None:
+            cursor[0] = FAR
+        wait(jobs)
+        raise
