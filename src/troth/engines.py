@@ -1,0 +1,162 @@
+"""The table of engines: which (algorithm, device) pairs exist and which options each takes.
+
+The table is data and imports nothing heavy; an engine's module loads when it is first used. An engine is a function
+
+    run(graph, order, *, threads, seed, progress, **options) -> (mate, stats)
+
+that trusts the graph and the options, and returns an int32 mate array and a dict of counts. To add one, write the module
+and add a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from troth.errors import TrothError
+
+DEVICES = ("auto", "cpu", "cuda", "mpi")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One engine option: its default, how a value (perhaps text) is read, and what it means."""
+
+    default: Any
+    read: Callable[[Any], Any]
+    help: str
+
+
+def switch(value: Any) -> bool:
+    """True or False, also as text."""
+    words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    try:
+        return words[str(value).lower()]
+    except KeyError:
+        raise ValueError("true or false") from None
+
+
+def choice(*names: str) -> Callable[[Any], str]:
+    """One of some words."""
+
+    def read(value: Any) -> str:
+        if value not in names:
+            raise ValueError(" or ".join(names))
+        return value
+
+    return read
+
+
+def probability(value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    try:
+        p = float(value)
+    except (TypeError, ValueError):
+        p = 0.0
+    if not 0.0 < p < 1.0:
+        raise ValueError("a number between 0 and 1, both excluded")
+    return p
+
+
+def count_or_none(value: Any) -> int | None:
+    """A whole number, 0 or more, or None."""
+    if value is None or str(value).lower() == "none":
+        return None
+    if isinstance(value, bool) or not str(value).isdigit():
+        raise ValueError("a whole number or none")
+    return int(value)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A row of the table."""
+
+    algorithm: str
+    device: str
+    target: str
+    help: str
+    dominant: bool = True
+    options: dict[str, Option] = field(default_factory=dict)
+
+    def load(self) -> Callable:
+        """The engine's function; its module is imported now."""
+        module, _, name = self.target.partition(":")
+        return getattr(import_module(module), name)
+
+
+PRESORT = Option(False, switch, "sort every neighbour list by weight first, then never look at an entry twice")
+
+TABLE = (
+    Engine("suitor", "cpu", "troth.cpu.suitor:run", "proposals, Manne and Halappanavar", options={"presort": PRESORT}),
+    Engine(
+        "locally-dominant",
+        "cpu",
+        "troth.cpu.locally_dominant:run",
+        "queue of matched vertices, Preis; Manne and Bisseling",
+        options={"presort": PRESORT},
+    ),
+    Engine("handshake", "cpu", "troth.cpu.handshake:run", "rounds of mutual strongest neighbours"),
+    Engine("greedy", "cpu", "troth.cpu.greedy:run", "edges in decreasing order"),
+    Engine(
+        "blue-red",
+        "cpu",
+        "troth.cpu.blue_red:run",
+        "random colours, blue proposes to red, Fagginger Auer and Bisseling",
+        dominant=False,
+        options={
+            "mode": Option("weighted", choice("weighted", "random"), "propose to the heaviest or to a random neighbour"),
+            "p": Option(0.53406, probability, "the probability of blue"),
+            "rounds": Option(None, count_or_none, "stop after so many rounds"),
+        },
+    ),
+    Engine(
+        "local-random", "cpu", "troth.cpu.local:run_random", "random order, random free neighbour", dominant=False
+    ),
+    Engine(
+        "local-weighted", "cpu", "troth.cpu.local:run_weighted", "random order, heaviest free neighbour", dominant=False
+    ),
+)
+
+ALGORITHMS = tuple(dict.fromkeys(engine.algorithm for engine in TABLE))
+
+
+def promises_dominance(algorithm: str) -> bool:
+    """Whether the algorithm promises that no edge outside the matching beats the matched edges at both of its ends."""
+    return any(engine.algorithm == algorithm and engine.dominant for engine in TABLE)
+
+
+def find_engine(algorithm: str, device: str = "auto") -> Engine:
+    """The row for an algorithm on a device, or a refusal that says what there is.
+
+    >>> find_engine("greedy").device
+    'cpu'
+    """
+    if algorithm not in ALGORITHMS:
+        raise TrothError(f"algorithm={algorithm!r} is not known: choose {', '.join(ALGORITHMS)}")
+    kind = str(device).partition(":")[0]
+    if kind not in DEVICES:
+        raise TrothError(f"device={device!r} is not known: choose {', '.join(DEVICES)}")
+    rows = {engine.device: engine for engine in TABLE if engine.algorithm == algorithm}
+    if kind == "auto":
+        return rows["cpu"]
+    if kind not in rows:
+        raise TrothError(f"{algorithm} has no engine on device={device!r}: choose {', '.join(rows)}")
+    if device == "cpu:0" or (kind == "cpu" and device != "cpu"):
+        raise TrothError(f"device={device!r} is not known: the CPU is just 'cpu'; use threads= for its threads")
+    return rows[kind]
+
+
+def read_options(engine: Engine, given: dict[str, Any]) -> dict[str, Any]:
+    """All options of an engine: the given ones checked, the others at their defaults."""
+    values = {name: option.default for name, option in engine.options.items()}
+    for name, value in given.items():
+        if name not in engine.options:
+            known = ", ".join(engine.options) or "none"
+            raise TrothError(f"{engine.algorithm} on {engine.device} has no option {name!r}: its options are {known}")
+        try:
+            values[name] = engine.options[name].read(value)
+        except ValueError as error:
+            raise TrothError(f"{engine.algorithm}: {name}={value!r} is not accepted: give {error}") from None
+    return values

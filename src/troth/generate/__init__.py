@@ -1,0 +1,10 @@
+"""Seeded graph families: the same arrays for the same words, on every machine and for any number of threads.
+
+``families.py`` makes the structures, ``weights.py`` the weights, ``draw.py`` their random numbers; ``spec.py`` reads
+what the user asked for.
+"""
+
+from troth.generate.spec import ALIASES, COMMON, FAMILIES, Family, Param, from_spec, generate, is_spec
+from troth.generate.weights import RULES
+
+__all__ = ["ALIASES", "COMMON", "FAMILIES", "RULES", "Family", "Param", "from_spec", "generate", "is_spec"]

@@ -1,0 +1,74 @@
+"""Writing that happens whole or not at all: write beside, then rename."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from troth.io.files import refusing
+
+
+@contextmanager
+def create_binary(path: Path) -> Iterator[BinaryIO]:
+    """A file open for writing; gzip is transparent, and the same content gives the same bytes (no name, no time)."""
+    with open(path, "wb") as plain:
+        if path.suffix.lower() != ".gz":
+            yield plain
+            return
+        with gzip.GzipFile("", "wb", compresslevel=6, fileobj=plain, mtime=0) as packed:
+            yield packed
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
+    """Yield a fresh path beside ``path``, with the same extension, and rename it to ``path`` on success.
+
+    The block writes a file, or makes a folder, at the yielded path. If it raises, whatever it left is removed and
+    ``path`` is as it was. Readers see the old content or the new, never a part.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "answer.txt"
+    >>> with atomic_path(target) as temporary:
+    ...     _ = temporary.write_text("42")
+    >>> target.read_text(), len(list(target.parent.iterdir()))
+    ('42', 1)
+    """
+    path = Path(path)
+    mark = f".{os.getpid()}-{secrets.token_hex(4)}."
+    beside = path.with_name("." + path.name.replace(".", mark, 1) if "." in path.name else f".{path.name}{mark}tmp")
+    try:
+        with refusing(path):
+            yield beside
+            _replace(beside, path)
+    finally:
+        _remove(beside)
+
+
+def _replace(new: Path, path: Path) -> None:
+    """Rename ``new`` to ``path``. A folder cannot replace a full one in one step, so the old one steps aside first."""
+    if not (new.is_dir() and path.is_dir()):
+        os.replace(new, path)
+        return
+    old = new.with_name(new.name + ".old")
+    os.rename(path, old)
+    try:
+        os.rename(new, path)
+    except OSError:
+        os.rename(old, path)
+        raise
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

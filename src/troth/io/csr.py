@@ -1,0 +1,116 @@
+"""``.csr`` folders: the arrays of a graph as NumPy files that are mapped, not read.
+
+A folder holds ``indptr.npy`` (int64, n + 1), ``indices.npy`` (int32, 2 m), ``weights.npy`` (2 m), where the graph has
+them ``vertex_weights.npy`` and ``ids.npy``, and ``meta.json``::
+
+    {"format": "troth-csr", "version": 1, "n": 4, "m": 3, "weights": "float64"}
+
+Opening one costs nothing; the system loads the pages that are touched. So each process of a cluster reads its own rows.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from troth.errors import TrothError
+from troth.graph import Graph, Matrix
+from troth.io.files import refusing
+
+FORMAT, VERSION = "troth-csr", 1
+
+
+class CSR(NamedTuple):
+    """A ``.csr`` folder as mapped arrays; ``vertex_weights`` and ``ids`` are None where it has none."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    vertex_weights: np.ndarray | None
+    ids: np.ndarray | None
+    meta: dict
+
+
+def open_csr(path: str | Path, mode: str = "r") -> CSR:
+    """Map the arrays of a ``.csr`` folder, and check their types, their lengths and the two ends of ``indptr``.
+
+    Entries are not looked at: ``as_graph`` does that, or the code that reads its own rows. ``mode`` is NumPy's: "r", or
+    "c" for arrays that may be written to without changing the files.
+    """
+    path = Path(path)
+    meta = _meta(path)
+    n, arcs = meta["n"], 2 * meta["m"]
+    indptr = _map(path, "indptr", mode, n + 1, "int64")
+    indices = _map(path, "indices", mode, arcs, "int32")
+    weights = _map(path, "weights", mode, arcs, meta["weights"])
+    if indptr[0] != 0 or indptr[-1] != arcs:
+        raise TrothError(f"{path}: indptr.npy runs from {indptr[0]} to {indptr[-1]}, not from 0 to {arcs}")
+    vertex_weights, ids = (
+        _map(path, name, mode, n) if (path / f"{name}.npy").exists() else None for name in ("vertex_weights", "ids")
+    )
+    return CSR(indptr, indices, weights, vertex_weights, ids, meta)
+
+
+def _meta(path: Path) -> dict:
+    if not path.is_dir():
+        raise TrothError(
+            f"{path}: not a folder; a .csr graph is a folder of indptr.npy, indices.npy, weights.npy, meta.json"
+        )
+    where = path / "meta.json"
+    with refusing(where, ValueError, RecursionError):
+        meta = json.loads(where.read_bytes())
+    if not isinstance(meta, dict) or (meta.get("format"), meta.get("version")) != (FORMAT, VERSION):
+        raise TrothError(f'{where}: not a graph of "format": "{FORMAT}", "version": {VERSION}')
+    counts = [meta.get("n"), meta.get("m")]
+    if not all(type(count) is int and 0 <= count < 2**62 for count in counts) or not isinstance(
+        meta.get("weights"), str
+    ):
+        raise TrothError(f"{where}: n and m must be whole numbers, and weights the name of a type")
+    return meta
+
+
+def _map(path: Path, name: str, mode: str, length: int, dtype: str | None = None) -> np.ndarray:
+    """One array, mapped: flat and of type ``dtype``, or else numbers or text, possibly in columns."""
+    where = path / f"{name}.npy"
+    with refusing(where, Exception):
+        array = np.asarray(np.load(where, mmap_mode=mode, allow_pickle=False))
+        fits = array.dtype == np.dtype(dtype) and array.ndim == 1 if dtype else array.dtype.kind in "iufU"
+    if not fits or array.shape[:1] != (length,):
+        wanted = f"{length} of {dtype or 'numbers or text'}"
+        raise TrothError(f"{where}: holds {array.dtype} of shape {array.shape}, but meta.json says {wanted}")
+    return array
+
+
+def read(path: Path) -> Matrix:
+    """The folder as a matrix that shares the mapped arrays."""
+    # Copy on write, since Numba compiles again for arrays that are read-only.
+    found = open_csr(path, mode="c")
+    matrix = shared_matrix(found.indptr, found.indices, found.weights)
+    return Matrix(matrix, vertex_weights=found.vertex_weights, where=str(path))
+
+
+def shared_matrix(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray):
+    """A ``csr_array`` of these very arrays; SciPy's constructor would copy some to make the index types equal."""
+    from scipy.sparse import csr_array
+
+    n = len(indptr) - 1
+    matrix = csr_array((n, n), dtype=np.int8)
+    matrix.indptr, matrix.indices, matrix.data = indptr, indices, weights
+    return matrix
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Make the folder. Ids are stored as numbers or as text."""
+    path.mkdir()
+    np.save(path / "indptr.npy", graph.indptr)
+    np.save(path / "indices.npy", graph.indices)
+    np.save(path / "weights.npy", graph.weights)
+    if graph.vertex_weights is not None:
+        np.save(path / "vertex_weights.npy", graph.vertex_weights)
+    if graph.ids is not None:
+        np.save(path / "ids.npy", graph.ids.astype(str) if graph.ids.dtype.kind == "O" else graph.ids)
+    meta = {"format": FORMAT, "version": VERSION, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name}
+    (path / "meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")

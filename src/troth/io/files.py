@@ -1,0 +1,45 @@
+"""Reading files: gzip is transparent, and what goes wrong is refused in one line."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from troth.errors import TrothError
+
+BOM = b"\xef\xbb\xbf"  # what Windows puts before UTF-8
+
+
+@contextmanager
+def refusing(where: object, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn what the system raises (and ``kinds``, what a foreign reader raises) into a one-line ``TrothError``."""
+    try:
+        yield
+    except TrothError:
+        raise
+    except (OSError, EOFError, zlib.error, MemoryError, *kinds) as error:
+        raise TrothError(f"{where}: {one_line(error)}") from error
+
+
+def one_line(error: BaseException) -> str:
+    """The reason of an exception, printable and in one line."""
+    if isinstance(error, MemoryError):
+        return "this machine has not enough memory for it"
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
+def load(path: Path) -> bytes:
+    """All bytes of a file, unpacked where its name ends in ``.gz``, without a byte order mark."""
+    with refusing(path), open_binary(path) as stream:
+        return stream.read().removeprefix(BOM)
+
+
+def open_binary(path: Path) -> BinaryIO:
+    """A file open for reading; gzip is transparent."""
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")

@@ -1,0 +1,30 @@
+"""Edge tables as Parquet files, through pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from troth.graph import Edges, Graph
+from troth.interop.tables import require, table_to_edges
+from troth.io.files import refusing
+from troth.io.tables import edge_chunks
+
+
+def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None = None) -> Edges:
+    """Read a Parquet file; columns and ids follow the rules of ``troth.interop.tables``."""
+    parquet = require("pyarrow.parquet")
+    with refusing(path, Exception):
+        table = parquet.ParquetFile(path).read()
+    return replace(table_to_edges(table, columns=columns, base=base), where=str(path))
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Write each edge once under the names source, target and weight; weights keep their type."""
+    pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
+    chunks = list(edge_chunks(graph)) or [(graph.indices[:0], graph.indices[:0], graph.weights[:0])]
+    columns = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
+    parquet.write_table(pyarrow.table(dict(zip(("source", "target", "weight"), columns, strict=True))), path)

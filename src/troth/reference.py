@@ -1,0 +1,195 @@
+"""The oracle: every algorithm once more in plain Python, slow and obvious, to stand beside the documents' pseudocode.
+
+Each function takes a graph and an order and returns ``mate`` (int32, -1 where a vertex is unmatched). Weights are
+compared as Python numbers, priorities as Python integers, random numbers are ``order.hash_int``: nothing is packed,
+rounded or run in parallel. All engines must return these mates exactly.
+
+References: Suitor and Locally-Dominant, Naim et al. 2015 (both equal ``greedy``); parallel greedy and Luby, Thorsen and
+Merkey 2010, Algorithms 1 and 2; blue-red and the local baselines, Fagginger Auer and Bisseling 2011.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+
+from troth.errors import TrothError
+from troth.graph import Graph
+from troth.order import CHOOSE, COLOUR, PROPOSE, VISIT, Order, hash_int, priorities
+
+Edge = tuple[int, int]
+MODES = ("weighted", "random")
+
+
+def rows(graph: Graph) -> list[list[tuple[int, int | float]]]:
+    """For every vertex, its (neighbour, weight) pairs as Python numbers, neighbours ascending."""
+    bounds = graph.indptr.tolist()
+    pairs = list(zip(graph.indices.tolist(), graph.weights.tolist(), strict=True))
+    return [pairs[start:stop] for start, stop in pairwise(bounds)]
+
+
+def edges(graph: Graph) -> dict[Edge, int | float]:
+    """Every undirected edge (u, v), u < v, with its weight, in the order of (u, v)."""
+    return {(u, v): w for u, row in enumerate(rows(graph)) for v, w in row if u < v}
+
+
+def _mates(n: int, pairs: Iterable[Edge]) -> np.ndarray:
+    mate = np.full(n, -1, np.int32)
+    for u, v in pairs:
+        mate[u], mate[v] = v, u
+    return mate
+
+
+def _edge_keys(graph: Graph, order: Order) -> dict[Edge, tuple]:
+    """(w, max priority, min priority) of every edge: distinct, and in the order of both endpoints' preferences.
+
+    For two edges {u, a} and {u, b} of equal weight with priority(a) > priority(b), the larger of {u, a}'s priorities is
+    at least that of {u, b}; where they are equal both are u's own, and the smaller ones, a's and b's, decide. So this
+    total order of the edges agrees with what each vertex prefers, and the matching that is stable under it is unique.
+    """
+    rank = priorities(order, graph.n).tolist()
+    return {(u, v): (w, max(rank[u], rank[v]), min(rank[u], rank[v])) for (u, v), w in edges(graph).items()}
+
+
+def greedy(graph: Graph, order: Order) -> np.ndarray:
+    """Take the heaviest edge, remove its neighbours, repeat; edges in the order (w, max priority, min priority).
+
+    The weight is at least half of the optimum: every edge of an optimal matching is adjacent (or equal) to a taken one
+    that is no lighter, and a taken edge is adjacent to two of them at most.
+
+    Examples
+    --------
+    >>> from troth.order import make_order
+    >>> path = Graph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], np.int32), np.array([2, 2, 3, 3]))
+    >>> greedy(path, make_order("low")).tolist()
+    [-1, 2, 1]
+    """
+    key = _edge_keys(graph, order)
+    taken: dict[int, int] = {}
+    for u, v in sorted(key, key=key.get, reverse=True):
+        if u not in taken and v not in taken:
+            taken[u], taken[v] = v, u
+    return _mates(graph.n, taken.items())
+
+
+def dominating(graph: Graph, order: Order) -> np.ndarray:
+    """Parallel greedy matching (the report's Algorithm 1): take all locally dominating edges at once, then again.
+
+    Equals ``greedy``: the keys are distinct, so an edge that dominates its neighbourhood is taken by both.
+    """
+    key = _edge_keys(graph, order)
+    return _peel(graph, lambda remaining: key)
+
+
+def luby(graph: Graph, seed: int = 0) -> np.ndarray:
+    """Luby's maximal independent set on the line graph (the report's Algorithm 2): maximal, blind to weights.
+
+    The same loop as ``dominating``; the only difference is that every round draws new values.
+    """
+    random = Random(seed)
+    return _peel(graph, lambda remaining: {edge: random.random() for edge in remaining})
+
+
+def _peel(graph: Graph, label: Callable[[list[Edge]], dict[Edge, object]]) -> np.ndarray:
+    """Algorithms 1 and 2 with M as pairs: ``label`` gives the values of the remaining edges E in one round."""
+    matched: list[Edge] = []
+    remaining = list(edges(graph))
+    while remaining:
+        value = label(remaining)
+        best: dict[int, Edge] = {}  # the greatest remaining edge at each vertex
+        for edge in remaining:
+            for x in edge:
+                if x not in best or value[edge] > value[best[x]]:
+                    best[x] = edge
+        dominant = [(u, v) for u, v in remaining if best[u] == best[v] == (u, v)]
+        matched += dominant
+        covered = {x for edge in dominant for x in edge}
+        remaining = [(u, v) for u, v in remaining if u not in covered and v not in covered]
+    return _mates(graph.n, matched)
+
+
+def strongest(graph: Graph, order: Order) -> np.ndarray:
+    """The neighbour that each vertex prefers, by (w, priority); -1 where there is none. Not a matching."""
+    choose = _chooser("weighted", graph, order)
+    return np.array([choose(u, row) if row else -1 for u, row in enumerate(rows(graph))], np.int32)
+
+
+def _chooser(mode: str, graph: Graph, order: Order, draw: Callable[[int, int], int] | None = None) -> Callable:
+    """How x picks one of some (y, w): the largest (w, priority(y)), or the largest draw(x, y), then the smaller id."""
+    if mode == "weighted":
+        rank = priorities(order, graph.n).tolist()
+        return lambda x, eligible: max(eligible, key=lambda item: (item[1], rank[item[0]]))[0]
+    if mode == "random":
+        return lambda x, eligible: max(eligible, key=lambda item: (draw(x, item[0]), -item[0]))[0]
+    raise TrothError(f"mode={mode!r} is not a mode: choose {' or '.join(MODES)}")
+
+
+def blue_red(
+    graph: Graph,
+    order: Order,
+    seed: int = 0,
+    mode: str = "weighted",
+    p: float = 0.53406,
+    rounds: int | None = None,
+) -> tuple[np.ndarray, list[float]]:
+    """Blue vertices propose, red ones respond; the mates, and the fraction of all vertices matched after each round.
+
+    In round r = 0, 1, ... the vertices that are free and alive (have a free neighbour) take part. Vertex v is blue when
+    ``hash_int(seed, COLOUR, r, v) < floor(p 2^64)``, else red. Every blue x that has a red free neighbour proposes to
+    one of them; every red x that was proposed to accepts one of those blue vertices; the pairs that agree are matched.
+    The chooser x picks y, in both steps, by
+
+    - ``"weighted"``: the largest (w(x, y), priority(y));
+    - ``"random"``: the largest ``hash_int(seed, PROPOSE, r, x, y)``, equal ones by the smaller id.
+
+    The rounds end when no vertex is free and alive (then the matching is maximal), or after ``rounds`` of them. A round
+    in which nobody could take part is not run, so a graph without edges has none.
+    """
+    if not 0 < p < 1:
+        raise TrothError(f"p={p!r} is not a probability between 0 and 1: the documents use 0.53406")
+    row = rows(graph)
+    blue_below = int(p * 2**64)  # exact: scaling a float by a power of two does not round
+    mate: dict[int, int] = {}
+    matched: list[float] = []
+    while rounds is None or len(matched) < rounds:
+        r = len(matched)
+        free = {u: [(v, w) for v, w in row[u] if v not in mate] for u in range(graph.n) if u not in mate}
+        alive = [u for u in free if free[u]]
+        if not alive:
+            break
+        choose = _chooser(mode, graph, order, lambda x, y, r=r: hash_int(seed, PROPOSE, r, x, y))
+        blue = {u for u in alive if hash_int(seed, COLOUR, r, u) < blue_below}
+
+        proposal: dict[int, int] = {}
+        for u in blue:
+            red = [(v, w) for v, w in free[u] if v not in blue]
+            if red:
+                proposal[u] = choose(u, red)
+        for v in alive:
+            suitors = [(u, w) for u, w in free[v] if proposal.get(u) == v]
+            if suitors:
+                u = choose(v, suitors)
+                mate[u], mate[v] = v, u
+        matched.append(len(mate) / graph.n)
+    return _mates(graph.n, mate.items()), matched
+
+
+def local(graph: Graph, order: Order, seed: int = 0, mode: str = "random") -> np.ndarray:
+    """The serial baselines ``local-random`` and ``local-weighted``: vertices one by one, each takes a free neighbour.
+
+    Vertices come in ascending order of (``hash_int(seed, VISIT, v)``, v). A free vertex u takes the free neighbour v
+    with the largest ``hash_int(seed, CHOOSE, u, v)`` (equal ones by the smaller id) or the largest (w, priority).
+    Maximal.
+    """
+    choose = _chooser(mode, graph, order, lambda u, v: hash_int(seed, CHOOSE, u, v))
+    row = rows(graph)
+    mate: dict[int, int] = {}
+    for u in sorted(range(graph.n), key=lambda v: (hash_int(seed, VISIT, v), v)):
+        free = [(v, w) for v, w in row[u] if v not in mate]
+        if u not in mate and free:
+            v = choose(u, free)
+            mate[u], mate[v] = v, u
+    return _mates(graph.n, mate.items())

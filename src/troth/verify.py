@@ -1,0 +1,255 @@
+"""Checks of a matching, and a proof of how good it is.
+
+``verify`` tests what the engines promise: the matching is valid and maximal, and no edge outside it is heavier than the
+matched edges at both of its ends (dominance). ``certificate`` bounds the optimum from above. For any y >= 0 with
+y(u) + y(v) >= w(u, v) on every edge (a feasible dual of the matching problem), a matching M* weighs
+sum over M* of w(u, v) <= sum over M* of y(u) + y(v) <= sum of y, since M* meets each vertex once at most.
+
+The dual starts from y(v) = the weight matched at v, whose sum is twice the weight, and improves by damped Jacobi
+sweeps: y'(v) = max(0, max_u (w(u, v) - y(u))), y <- (y + y') / 2. See ``cpu/verify.py`` for why it is feasible after
+any sweep.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from troth.errors import TrothError
+from troth.graph import Graph, as_graph
+
+if TYPE_CHECKING:
+    from troth.matching import Matching
+
+SWEEPS = 50
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof: no matching of this graph is heavier than ``bound``, so this one has ``ratio`` of the optimum or more.
+
+    Attributes
+    ----------
+    weight : the matching's weight (exact for integers)
+    bound : at least the weight of every matching; a whole number for integers, rounded up for floats
+    ratio : weight / bound, rounded down
+    sweeps : how many sweeps improved the dual
+    """
+
+    weight: int | float
+    bound: int | float
+    ratio: float
+    sweeps: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What ``verify`` found. It is true (``if verify(...)``) where ``ok`` is.
+
+    Attributes
+    ----------
+    valid : mates agree with each other and with the edges
+    maximal : no edge joins two unmatched vertices
+    dominant : no edge is heavier than the matched edges at both of its ends; a free end counts as 0
+    weight, bound, ratio : as in ``Certificate``; None where the matching is not valid or no certificate was asked for
+    reason : the first vertex or edge, by number, that fails the first failing check; empty where there is none
+    promises_dominance : whether ``dominant`` decides ``ok``
+    """
+
+    valid: bool
+    maximal: bool
+    dominant: bool
+    weight: int | float | None = None
+    bound: int | float | None = None
+    ratio: float | None = None
+    reason: str = ""
+    promises_dominance: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Valid, maximal, and dominant where that was promised."""
+        return self.valid and self.maximal and (self.dominant or not self.promises_dominance)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+def verify(
+    graph: Any,
+    matching: Matching | Any,
+    *,
+    certify: bool = True,
+    threads: int | None = None,
+    promises_dominance: bool | None = None,
+) -> Report:
+    """Check a matching and, unless told otherwise, certify its ratio.
+
+    Parameters
+    ----------
+    graph
+        a ``Graph`` or anything that ``as_graph`` accepts
+    matching
+        a ``Matching``, or the mates themselves: n integers, -1 where a vertex is unmatched
+    promises_dominance
+        whether an edge that dominates is a failure or only reported. By default the engine of a ``Matching`` decides,
+        and for bare mates it is only reported.
+
+    Returns
+    -------
+    Report
+        The same for any number of threads. Cost: a few passes over the edges, and one more for each sweep of the
+        certificate.
+
+    Examples
+    --------
+    >>> path = Graph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], np.int32), np.array([2, 2, 3, 3]))
+    >>> verify(path, [-1, 2, 1])
+    Report(valid=True, maximal=True, dominant=True, weight=3, bound=3, ratio=1.0, reason='', promises_dominance=False)
+    >>> verify(path, [1, 0, -1]).reason
+    'edge (1, 2) of weight 3 is heavier than the matched edges at its ends'
+    >>> bool(verify(path, [-1, -1, -1]))
+    False
+    """
+    from troth.cpu.verify import first_uncovered, matched_weight
+
+    graph = graph if isinstance(graph, Graph) else as_graph(graph)
+    if promises_dominance is None:
+        promises_dominance = _engine_promises_dominance(matching)
+    mate, held, reason = _inspect(graph, matching, threads)
+    if reason:
+        return Report(False, False, False, reason=reason, promises_dominance=promises_dominance)
+
+    heavier, free = first_uncovered(graph, held, threads), None
+    if heavier:  # an edge between two free vertices is heavier than nothing: without any heavier one there is none
+        reason = f"edge {heavier} of weight {_weight(graph, *heavier)} is heavier than the matched edges at its ends"
+        most = np.where(held > 0, np.iinfo(held.dtype).max, 0).astype(held.dtype)
+        free = first_uncovered(graph, most, threads)
+    if free:
+        reason = f"edge {free} joins two unmatched vertices"
+    if certify:
+        proof = _certificate(graph, mate, held, SWEEPS, TOLERANCE, threads)
+        numbers = (proof.weight, proof.bound, proof.ratio)
+    else:
+        numbers = (matched_weight(graph, mate, held, threads), None, None)
+    return Report(True, free is None, heavier is None, *numbers, reason, promises_dominance)
+
+
+def certificate(
+    graph: Graph,
+    mate: Any,
+    *,
+    sweeps: int = SWEEPS,
+    tolerance: float = TOLERANCE,
+    threads: int | None = None,
+) -> Certificate:
+    """Bound the optimum by a feasible dual; the matching need not be dominant or maximal.
+
+    Parameters
+    ----------
+    graph, mate
+        as for ``verify``; mates that are no matching are an error
+    sweeps, tolerance
+        stop after ``sweeps`` sweeps, or after one that lowers the bound by less than ``tolerance`` of itself. What is
+        left to gain about halves with each sweep, so the defaults usually stop after a dozen.
+
+    Notes
+    -----
+    All arithmetic is on whole numbers, so the result is a proof and does not depend on threads: weights in units of a
+    power of two, integers exactly and floats rounded up (one unit is below 2^-60 of the greatest weight), averages
+    rounded up. For integers the bound is rounded down, for the optimum is whole. Where the weights of floats add up to
+    more than the greatest float64, ``weight`` and ``bound`` are infinite and ``ratio`` is still right.
+
+    Memory: two 64-bit numbers a vertex.
+
+    Examples
+    --------
+    >>> path = Graph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], np.int32), np.array([2, 2, 3, 3]))
+    >>> certificate(path, [1, 0, -1])
+    Certificate(weight=2, bound=3, ratio=0.6666666666666666, sweeps=13)
+    """
+    if isinstance(sweeps, bool) or not isinstance(sweeps, (int, np.integer)) or sweeps < 1:
+        raise TrothError(f"sweeps={sweeps!r}: give a whole number of 1 or more")
+    if not tolerance >= 0:
+        raise TrothError(f"tolerance={tolerance!r}: give a number of 0 or more")
+    graph = graph if isinstance(graph, Graph) else as_graph(graph)
+    mate, held, reason = _inspect(graph, mate, threads)
+    if reason:
+        raise TrothError(f"no certificate without a matching: {reason}")
+    return _certificate(graph, mate, held, int(sweeps), tolerance, threads)
+
+
+def _engine_promises_dominance(matching: Any) -> bool:
+    algorithm = getattr(matching, "algorithm", None)
+    if algorithm is None:
+        return False
+    from troth.engines import promises_dominance
+
+    return promises_dominance(algorithm)
+
+
+def _inspect(graph: Graph, matching: Any, threads: int | None) -> tuple[np.ndarray | None, np.ndarray | None, str]:
+    """The mates as int32, the bits that each vertex holds, and why this is no matching (empty where it is one)."""
+    from troth.cpu.verify import matched_bits
+
+    mates = on_host(getattr(matching, "mate", matching))
+    if mates.shape != (graph.n,):
+        return None, None, f"the mates have shape {mates.shape}, the graph has {graph.n} vertices"
+    if mates.dtype.kind not in "iu" and mates.size:
+        return None, None, f"the mates are {mates.dtype}, not integers"
+    # Out of range becomes -2 before the type narrows, so that no number wraps into a vertex.
+    mate = np.where((mates >= -1) & (mates < graph.n), mates, -2).astype(np.int32)
+    held, v = matched_bits(graph, mate, threads)
+    if v == graph.n:
+        return mate, held, ""
+    u = mates[v]
+    if not -1 <= u < graph.n:
+        return None, None, f"vertex {v}: its mate {u} is not a vertex: 0 to {graph.n - 1}, or -1 for none"
+    if u == v:
+        return None, None, f"vertex {v} is its own mate"
+    if mates[u] != v:
+        return None, None, f"vertex {v}: its mate is {u}, but the mate of {u} is {mates[u]}"
+    return None, None, f"vertex {v}: its mate {u} is not a neighbour"
+
+
+def on_host(array: Any) -> np.ndarray:
+    """A NumPy array of what may be on a GPU."""
+    return array.get() if hasattr(array, "__cuda_array_interface__") else np.asarray(array)
+
+
+def _weight(graph: Graph, u: int, v: int) -> int | float:
+    start, stop = graph.indptr[u], graph.indptr[u + 1]
+    return graph.weights[start + np.searchsorted(graph.indices[start:stop], v)].item()
+
+
+def _certificate(graph, mate, held, sweeps, tolerance, threads) -> Certificate:
+    from troth.cpu.verify import dual, matched_weight
+
+    weight = matched_weight(graph, mate, held, threads)
+    units, total, exponent, done = dual(graph, mate, held, sweeps, tolerance, threads)
+    if isinstance(weight, int):
+        bound = total >> exponent  # the optimum is whole and at most total / 2^exponent
+        return Certificate(weight, bound, _round_down(Fraction(weight, bound)) if bound else 1.0, done)
+    unit = Fraction(2) ** -exponent
+    bound = _round_up(total * unit)
+    # From below in two ways: the units were rounded down, and the sum of floats may have rounded up or down.
+    low = min(units * unit, Fraction(weight)) if math.isfinite(weight) else units * unit
+    high = Fraction(bound) if math.isfinite(bound) else total * unit
+    return Certificate(weight, bound, _round_down(low / high) if high else 1.0, done)
+
+
+def _round_down(x: Fraction) -> float:
+    near = float(x)
+    return near if near <= x else math.nextafter(near, -math.inf)
+
+
+def _round_up(x: Fraction) -> float:
+    try:
+        near = float(x)
+    except OverflowError:
+        return math.inf
+    return near if near >= x else math.nextafter(near, math.inf)

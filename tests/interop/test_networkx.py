@@ -1,0 +1,60 @@
+"""NetworkX graphs as edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from troth.errors import TrothError
+from troth.graph import as_graph
+from troth.interop.networkx import networkx_to_edges
+
+networkx = pytest.importorskip("networkx")
+
+
+def test_numbers_in_order_need_no_ids():
+    edges = networkx_to_edges(networkx.path_graph(4))
+    assert (edges.row.tolist(), edges.col.tolist(), edges.n) == ([0, 1, 2], [1, 2, 3], 4)
+    assert edges.ids is None and edges.weight is None
+
+
+@pytest.mark.parametrize("nodes", ([2, 0, 1], ["x", "y", "z"], [(0, 0), (0, 1), "z"], [1.5, 7, 8]))
+def test_ids_are_the_nodes_in_order(nodes):
+    G = networkx.Graph()
+    G.add_nodes_from(nodes)
+    G.add_edge(nodes[2], nodes[0])
+    edges = networkx_to_edges(G)
+    assert [edges.ids[v] for v in range(3)] == nodes
+    assert {int(edges.row[0]), int(edges.col[0])} == {0, 2}
+
+
+def test_weights_loops_and_isolated_nodes():
+    G = networkx.Graph()
+    G.add_nodes_from(range(5))
+    G.add_weighted_edges_from([(0, 1, 3), (1, 2, 2**60 + 1), (2, 2, 5)])
+    G.add_edge(2, 3)
+    edges = networkx_to_edges(G)
+    assert edges.weight.dtype == np.int64 and sorted(edges.weight.tolist()) == [1, 3, 5, 2**60 + 1]
+    graph = as_graph(G)
+    assert (graph.n, graph.m, graph.notes) == (5, 3, {"loops": 1})
+    G[0][1]["cost"] = 0.5
+    assert sorted(networkx_to_edges(G, weight="cost").weight.tolist()) == [0.5, 1.0, 1.0, 1.0]
+
+
+def test_multigraphs_keep_parallel_edges_and_the_gate_the_heaviest():
+    G = networkx.MultiGraph([(0, 1, {"weight": 2}), (0, 1, {"weight": 7}), (1, 2)])
+    assert networkx_to_edges(G).weight.tolist() == [2, 7, 1]
+    assert as_graph(G).weights.tolist() == [7, 7, 1, 1]
+
+
+def test_refusals():
+    with pytest.raises(TrothError, match=r"directed.*G\.to_undirected\(\)"):
+        networkx_to_edges(networkx.DiGraph([(0, 1)]))
+    for value in ("heavy", [1], 2**70, 1j):
+        G = networkx.Graph([(0, 1), (1, 2, {"weight": value})])
+        with pytest.raises(TrothError, match=r"'weight' of edge \(1, 2\) is not a real number"):
+            networkx_to_edges(G)
+
+
+def test_empty():
+    assert (as_graph(networkx.Graph()).n, as_graph(networkx.empty_graph(3)).n) == (0, 3)

@@ -1,0 +1,96 @@
+"""pandas, polars and pyarrow tables: in as edges, out as tables of the same kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from troth.errors import TrothError
+from troth.graph import as_graph
+from troth.interop.tables import edges_to_table, table_to_edges
+
+PACKAGES = ("pandas", "polars", "pyarrow")
+
+
+def make(package: str, columns: dict):
+    module = pytest.importorskip(package)
+    return module.table(columns) if package == "pyarrow" else module.DataFrame(columns)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("dtype", ("int8", "int64", "uint32", "float32", "float64", "bool"))
+def test_numbers(package, dtype):
+    weight = np.array([1, 0, 1], dtype)
+    table = make(package, {"w": weight, "v": np.array([1, 2, 0]), "u": np.array([0, 1, 2], np.int32)})
+    edges = table_to_edges(table)
+    assert (edges.row.tolist(), edges.col.tolist(), edges.ids, edges.n) == ([0, 1, 2], [1, 2, 0], None, 3)
+    assert edges.weight.dtype == dtype and edges.weight.tolist() == weight.tolist()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_text_and_columns(package):
+    table = make(package, {"day": [1, 2], "who": ["b", "a"], "whom": ["c", "b"], "how": [0.5, 1.5]})
+    edges = table_to_edges(table, columns=("who", "whom", "how"))
+    assert (edges.row.tolist(), edges.col.tolist(), edges.ids.tolist()) == ([1, 0], [2, 1], ["a", "b", "c"])
+    assert edges.weight.tolist() == [0.5, 1.5]
+    with pytest.raises(TrothError, match=f"the {package} table: 4 columns"):
+        table_to_edges(table)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_base_and_two_columns(package):
+    edges = table_to_edges(make(package, {"a": [1, 2], "b": [2, 3]}), base=1)
+    assert (edges.row.tolist(), edges.col.tolist(), edges.weight, edges.ids) == ([0, 1], [1, 2], None, None)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_missing_values(package):
+    with pytest.raises(TrothError, match="edge 1 lacks the name"):
+        table_to_edges(make(package, {"u": ["a", None], "v": ["b", "c"]}))
+    with pytest.raises(TrothError, match="edge 1 names vertex nan"):
+        table_to_edges(make(package, {"u": [0, None], "v": [1, 2]}))
+    with pytest.raises(TrothError, match=r"edge 1 .* has weight nan"):
+        as_graph(make(package, {"u": [0, 1], "v": [1, 2], "w": [1.5, None]}))
+    with pytest.raises(TrothError, match="not numbers"):
+        table_to_edges(make(package, {"u": [0, 1], "v": [1, 2], "w": ["x", "y"]}))
+
+
+def test_pandas_nullable_and_categorical():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"u": [0, 1], "v": [1, 2], "w": [3, 4]}).astype("Int32")
+    edges = table_to_edges(table)
+    assert edges.weight.dtype == np.int32 and edges.row.tolist() == [0, 1]
+    table["w"] = pandas.array([3, None], "Int32")
+    assert np.isnan(table_to_edges(table).weight).tolist() == [False, True]
+    names = pandas.DataFrame({"u": pandas.Categorical(["b", "a"]), "v": pandas.array(["a", pandas.NA], "string")})
+    with pytest.raises(TrothError, match="edge 1 lacks the name"):
+        table_to_edges(names)
+    names["v"] = ["a", "c"]
+    assert table_to_edges(names).ids.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_empty(package):
+    graph = as_graph(make(package, {"u": np.empty(0, np.int64), "v": np.empty(0, np.int64)}))
+    assert (graph.n, graph.m) == (0, 0)
+
+
+def test_what_is_no_table():
+    pandas = pytest.importorskip("pandas")
+    for thing in (pandas.Series([1, 2]), [1, 2], "text"):
+        with pytest.raises(TrothError, match="is not a table"):
+            table_to_edges(thing)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_edges_to_table(package):
+    table = edges_to_table(np.array([0, 2]), np.array([1, 3]), np.array([0.5, 1.5]), make(package, {"x": [1]}))
+    assert type(table).__module__.startswith(package)
+    back = table_to_edges(table)
+    assert (back.row.tolist(), back.col.tolist(), back.weight.tolist()) == ([0, 2], [1, 3], [0.5, 1.5])
+    assert type(edges_to_table(back.row, back.col, back.weight, package)) is type(table)
+
+
+def test_edges_to_an_unknown_table():
+    with pytest.raises(TrothError, match="choose pandas, polars, pyarrow"):
+        edges_to_table(np.array([0]), np.array([1]), np.array([1]), "excel")

@@ -1,0 +1,69 @@
+"""Writing happens whole or not at all."""
+
+from __future__ import annotations
+
+import pytest
+from corpus import build
+
+from troth.errors import TrothError
+from troth.io import atomic_path, read, write, write_mates
+
+SUFFIXES = (".mtx", ".mtx.gz", ".graph", ".npz", ".csr", ".csv", ".parquet")
+
+
+def test_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    target = tmp_path / "answer.txt"
+    target.write_text("old")
+    with pytest.raises(RuntimeError), atomic_path(target) as temporary:
+        temporary.write_text("half of the n")
+        raise RuntimeError
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("name", ("a", "a.b", "a.tar.gz", ".hidden", ".hidden.csv"))
+def test_the_temporary_name_keeps_the_extension(name, tmp_path):
+    with atomic_path(tmp_path / name) as temporary:
+        assert temporary.parent == tmp_path and temporary.name != name
+        assert name in ("a", ".hidden") or temporary.name.endswith(name.lstrip(".").partition(".")[2])
+        temporary.write_text("new")
+    assert (tmp_path / name).read_text() == "new"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_writing_replaces(suffix, tmp_path):
+    path = tmp_path / f"graph{suffix}"
+    write(build([(0, 1, 2)]), path)
+    write(build([(0, 1, 2), (1, 2, 3)]), path)
+    assert read(path).m == 2
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_writer_that_fails_leaves_nothing(suffix, tmp_path):
+    path = tmp_path / f"graph{suffix}"
+    broken = build([(0, 1, 2)])
+    object.__setattr__(broken, "weights", None)
+    with pytest.raises((TypeError, AttributeError, ValueError, TrothError)):
+        write(broken, path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_are_not_overwritten_by_accident(tmp_path):
+    mine = tmp_path / "mine.csr"
+    mine.mkdir()
+    (mine / "diary.txt").write_text("dear")
+    with pytest.raises(TrothError, match="not a graph"):
+        write(build([(0, 1, 2)]), mine)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(TrothError, match="irectory"):
+        write(build([(0, 1, 2)]), tmp_path / "folder.csv")
+    assert (mine / "diary.txt").read_text() == "dear"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.csv", "mine.csr"]
+
+
+def test_absent_folder(tmp_path):
+    with pytest.raises(TrothError, match="No such file") as caught:
+        write_mates([0], tmp_path / "nowhere" / "mates.txt")
+    assert str(caught.value).startswith(str(tmp_path / "nowhere" / "mates.txt"))
