@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -56,7 +57,5 @@ class _Package(ModuleType):
             value = getattr(value, name, value)
         super().__setattr__(name, value)
 
-
-import sys  # noqa: E402
 
 sys.modules[__name__].__class__ = _Package

@@ -13,8 +13,8 @@ Everything that compares works on unsigned integers:
   are settled by the exact bits (see ``cpu/suitor.py``).
 
 All tie rules are one formula with other constants, so one compiled kernel serves them all:
-``x = v ^ flip;  x = mul1 * x;  x ^= x >> shift;  x = mul2 * x;  x ^= x >> shift`` (modulo 2^32). With shift 16 each step can
-be undone, hence the bijection; with shift 32 and multipliers 1 only the flip is left: v for "high", ~v for "low".
+``x = v ^ flip;  x = mul1 * x;  x ^= x >> shift;  x = mul2 * x`` (modulo 2^32). With shift 16 each step can be undone, hence
+the bijection; with shift 32 and multipliers 1 only the flip is left: v for "high", ~v for "low".
 """
 
 from __future__ import annotations
@@ -73,22 +73,19 @@ def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, int] 
     return Order(*(np.uint64(word) for word in words))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def priority(order, v):
     """The rank of vertex v among equals, as a uint64 below 2^32."""
     x = np.uint64(v) ^ order.flip
     x = (x * order.mul1) & MASK
     x ^= x >> order.shift
-    x = (x * order.mul2) & MASK
-    return x ^ (x >> order.shift)
+    return (x * order.mul2) & MASK
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def vertex(order, rank):
-    """The inverse of ``priority``: x ^ (x >> 16) is its own inverse on 32 bits."""
-    x = np.uint64(rank) & MASK
-    x ^= x >> order.shift
-    x = (x * order.inv2) & MASK
+    """The inverse of ``priority``, from the low 32 bits of ``rank``: x ^ (x >> 16) is its own inverse on 32 bits."""
+    x = (np.uint64(rank) * order.inv2) & MASK
     x ^= x >> order.shift
     x = (x * order.inv1) & MASK
     return x ^ order.flip
@@ -99,8 +96,7 @@ def priorities(order: Order, n: int) -> np.ndarray:
     x = np.arange(n, dtype=np.uint64) ^ order.flip
     x = (x * order.mul1) & MASK
     x ^= x >> order.shift
-    x = (x * order.mul2) & MASK
-    return x ^ (x >> order.shift)
+    return (x * order.mul2) & MASK
 
 
 def prefix(bits, order):

@@ -1,9 +1,9 @@
 """Fuzz the readers: damaged files must give a sound graph or a refusal in one line, and nothing else.
 
 Seeds are small files of every format, made here, and the parser cases of the test data where they are. Each round
-damages one (bytes, lines, numbers, splices, cuts) and reads it. The first finding is printed and saved, and ends the run
-with exit code 1; make a test of it. Should the process itself die, the file that it was reading is in the folder of
-``--save`` all the same.
+damages one (bytes, lines, numbers, splices, cuts) and reads it. The first finding is printed and saved, and ends the
+run with exit code 1; make a test of it. Should the process itself die, the file that it was reading is in the folder
+of ``--save`` all the same.
 
     python tests/fuzz/fuzz_readers.py --seconds 60 --seed 0
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import gzip
+import io
 import os
 import random
 import re
@@ -20,9 +21,11 @@ import shutil
 import sys
 import time
 import traceback
+import zipfile
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse
 
 from troth.errors import TrothError
 from troth.graph import Graph, as_graph
@@ -63,6 +66,9 @@ def seeds(folder: Path) -> dict[str, list[Content]]:
             path = folder / f"seed{suffix}"
             write(as_graph((row, col, weight)), path)
             found[suffix].append(content_of(path))
+    for form in ("csc", "coo", "bsr", "dia"):
+        scipy.sparse.save_npz(folder / "seed.npz", as_graph((row, col, row + 1)).to_scipy().asformat(form))
+        found[".npz"].append(content_of(folder / "seed.npz"))
     for kind in ("mtx", "metis"):
         for path in sorted((DATA / "parser" / kind).glob("*.*")):
             if path.stat().st_size < 10_000:
@@ -112,9 +118,26 @@ def mutate(suffix: str, pool: list, rng: random.Random) -> Content:
     if isinstance(content, dict):
         name = rng.choice(sorted(content))
         return {**content, name: damage(content[name], other.get(name, b""), rng)}
+    if suffix == ".npz" and rng.random() < 0.7:
+        members, others = unzip(content), unzip(other)
+        name = rng.choice(sorted(members))
+        return zip_up({**members, name: damage(members[name], others.get(name, b""), rng)})
     if suffix.endswith(".gz") and rng.random() < 0.7:
         return gzip.compress(damage(gzip.decompress(content), gzip.decompress(other), rng), compresslevel=1, mtime=0)
     return damage(content, other, rng)
+
+
+def unzip(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zip_up(members: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return stream.getvalue()
 
 
 def put(path: Path, content: Content) -> None:
@@ -199,10 +222,14 @@ def main() -> int:
     parser.add_argument("--save", type=Path, default=Path("fuzz-findings"), help="folder for what fails")
     arguments = parser.parse_args()
     faulthandler.enable()
-    arguments.save.mkdir(exist_ok=True)
-    findings = fuzz(arguments.seconds, arguments.seed, arguments.save)
+    folder = arguments.save / f"seed-{arguments.seed}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    findings = fuzz(arguments.seconds, arguments.seed, folder)
     if not findings:
-        shutil.rmtree(arguments.save)
+        shutil.rmtree(folder)
+        if not any(arguments.save.iterdir()):
+            arguments.save.rmdir()
     return findings
 
 

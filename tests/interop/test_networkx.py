@@ -15,10 +15,11 @@ networkx = pytest.importorskip("networkx")
 def test_numbers_in_order_need_no_ids():
     edges = networkx_to_edges(networkx.path_graph(4))
     assert (edges.row.tolist(), edges.col.tolist(), edges.n) == ([0, 1, 2], [1, 2, 3], 4)
-    assert edges.ids is None and edges.weight is None
+    assert edges.ids is None
+    assert edges.weight is None
 
 
-@pytest.mark.parametrize("nodes", ([2, 0, 1], ["x", "y", "z"], [(0, 0), (0, 1), "z"], [1.5, 7, 8]))
+@pytest.mark.parametrize("nodes", [[2, 0, 1], ["x", "y", "z"], [(0, 0), (0, 1), "z"], [1.5, 7, 8]])
 def test_ids_are_the_nodes_in_order(nodes):
     G = networkx.Graph()
     G.add_nodes_from(nodes)
@@ -34,7 +35,8 @@ def test_weights_loops_and_isolated_nodes():
     G.add_weighted_edges_from([(0, 1, 3), (1, 2, 2**60 + 1), (2, 2, 5)])
     G.add_edge(2, 3)
     edges = networkx_to_edges(G)
-    assert edges.weight.dtype == np.int64 and sorted(edges.weight.tolist()) == [1, 3, 5, 2**60 + 1]
+    assert edges.weight.dtype == np.int64
+    assert sorted(edges.weight.tolist()) == [1, 3, 5, 2**60 + 1]
     graph = as_graph(G)
     assert (graph.n, graph.m, graph.notes) == (5, 3, {"loops": 1})
     G[0][1]["cost"] = 0.5

@@ -18,13 +18,14 @@ def make(package: str, columns: dict):
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-@pytest.mark.parametrize("dtype", ("int8", "int64", "uint32", "float32", "float64", "bool"))
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint32", "float32", "float64", "bool"])
 def test_numbers(package, dtype):
     weight = np.array([1, 0, 1], dtype)
     table = make(package, {"w": weight, "v": np.array([1, 2, 0]), "u": np.array([0, 1, 2], np.int32)})
     edges = table_to_edges(table)
     assert (edges.row.tolist(), edges.col.tolist(), edges.ids, edges.n) == ([0, 1, 2], [1, 2, 0], None, 3)
-    assert edges.weight.dtype == dtype and edges.weight.tolist() == weight.tolist()
+    assert edges.weight.dtype == dtype
+    assert edges.weight.tolist() == weight.tolist()
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -59,7 +60,8 @@ def test_pandas_nullable_and_categorical():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"u": [0, 1], "v": [1, 2], "w": [3, 4]}).astype("Int32")
     edges = table_to_edges(table)
-    assert edges.weight.dtype == np.int32 and edges.row.tolist() == [0, 1]
+    assert edges.weight.dtype == np.int32
+    assert edges.row.tolist() == [0, 1]
     table["w"] = pandas.array([3, None], "Int32")
     assert np.isnan(table_to_edges(table).weight).tolist() == [False, True]
     names = pandas.DataFrame({"u": pandas.Categorical(["b", "a"]), "v": pandas.array(["a", pandas.NA], "string")})

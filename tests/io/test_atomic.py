@@ -14,17 +14,23 @@ SUFFIXES = (".mtx", ".mtx.gz", ".graph", ".npz", ".csr", ".csv", ".parquet")
 def test_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     target = tmp_path / "answer.txt"
     target.write_text("old")
-    with pytest.raises(RuntimeError), atomic_path(target) as temporary:
-        temporary.write_text("half of the n")
-        raise RuntimeError
+
+    def write_half() -> None:
+        with atomic_path(target) as temporary:
+            temporary.write_text("half of the n")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_half()
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 
 
-@pytest.mark.parametrize("name", ("a", "a.b", "a.tar.gz", ".hidden", ".hidden.csv"))
+@pytest.mark.parametrize("name", ["a", "a.b", "a.tar.gz", ".hidden", ".hidden.csv"])
 def test_the_temporary_name_keeps_the_extension(name, tmp_path):
     with atomic_path(tmp_path / name) as temporary:
-        assert temporary.parent == tmp_path and temporary.name != name
+        assert temporary.parent == tmp_path
+        assert temporary.name != name
         assert name in ("a", ".hidden") or temporary.name.endswith(name.lstrip(".").partition(".")[2])
         temporary.write_text("new")
     assert (tmp_path / name).read_text() == "new"

@@ -29,8 +29,13 @@ MTX = {
     "hermitian": ("%%MatrixMarket matrix coordinate real hermitian\n2 2 1\n2 1 1\n", "line 1: 'hermitian'"),
     "complex": ("%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 2\n", "line 1: complex"),
     "size line": (BANNER + "% note\n\n2 2\n", "line 4: the size line"),
+    "size beyond 64 bits": (BANNER + "2 2 99999999999999999999\n", "line 2: the sizes must fit"),
+    "array without rows": ("%%MatrixMarket matrix array real general\n0 2\n1\n", "0 x 2, not square"),
+    "symmetric array": ("%%MatrixMarket matrix array real symmetric\n1 40\n" + "1\n" * 99, "1 x 40, not square"),
     "negative size": (BANNER + "2 2 -1\n", "line 2: the size line"),
     "truncated": (BANNER + "2 2 2\n1 2 1.5\n", "Truncated"),
+    "truncated within a line": (BANNER + "2 2 2\n1 2 1.5{x", "Truncated"),  # SciPy alone reads on past the end
+    "zero bytes": (BANNER + "2 2 1\n1 2 1\0 5\n", "zero bytes"),  # and here
     "too many entries": (BANNER + "2 2 1\n1 2 1.5\n2 1 1.5\n", "Too many"),
     "index too large": (BANNER + "2 2 1\n1 3 1.5\n", "line 3: Column index"),
     "index zero": (BANNER + "2 2 1\n0 1 1.5\n", "line 3: Row index"),
@@ -98,7 +103,8 @@ def refusal(path: Path, **options) -> str:
     with pytest.raises(TrothError) as caught:
         read(path, **options)
     message = str(caught.value)
-    assert message.startswith(str(path)) and message.isprintable()
+    assert message.startswith(str(path))
+    assert message.isprintable()
     return message
 
 
@@ -108,7 +114,7 @@ def put(path: Path, content: str | bytes) -> Path:
 
 
 @pytest.mark.parametrize(
-    "suffix, case", [(".mtx", c) for c in MTX] + [(".graph", c) for c in METIS] + [(".csv", c) for c in TABLES]
+    ("suffix", "case"), [(".mtx", c) for c in MTX] + [(".graph", c) for c in METIS] + [(".csv", c) for c in TABLES]
 )
 def test_malformed_text(suffix, case, tmp_path):
     content, reason = {".mtx": MTX, ".graph": METIS, ".csv": TABLES}[suffix][case]
@@ -127,7 +133,7 @@ def test_table_options(tmp_path):
     assert "for tables" in refusal(matrix, base=1)
 
 
-@pytest.mark.parametrize("suffix", (".mtx", ".graph", ".npz", ".csv", ".parquet", ".mtx.gz", ".graph.gz", ".csv.gz"))
+@pytest.mark.parametrize("suffix", [".mtx", ".graph", ".npz", ".csv", ".parquet", ".mtx.gz", ".graph.gz", ".csv.gz"])
 def test_rubbish_and_emptiness(suffix, tmp_path):
     refusal(put(tmp_path / f"rubbish{suffix}", RUBBISH))
     assert "empty" in refusal(put(tmp_path / f"empty{suffix}", b""))
@@ -136,14 +142,14 @@ def test_rubbish_and_emptiness(suffix, tmp_path):
     assert "a folder" in refusal(tmp_path / f"folder{suffix}")
 
 
-@pytest.mark.parametrize("name", ("graph", "graph.xyz", "graph.gz", "graph.npz.gz", "graph.mtx.bz2", ".csv"))
+@pytest.mark.parametrize("name", ["graph", "graph.xyz", "graph.gz", "graph.npz.gz", "graph.mtx.bz2", ".csv"])
 def test_unknown_extension(name, tmp_path):
     assert "unknown extension" in refusal(put(tmp_path / name, "0 1\n"))
     with pytest.raises(TrothError, match="unknown extension"):
         write(build([(0, 1, 2)]), tmp_path / name)
 
 
-@pytest.mark.parametrize("suffix", (".mtx.gz", ".graph.gz", ".csv.gz"))
+@pytest.mark.parametrize("suffix", [".mtx.gz", ".graph.gz", ".csv.gz"])
 def test_truncated_gzip(suffix, tmp_path):
     path = tmp_path / f"graph{suffix}"
     rng = np.random.default_rng(0)
@@ -156,7 +162,7 @@ def test_truncated_gzip(suffix, tmp_path):
     refusal(put(path, bytes(corrupt)))
 
 
-@pytest.mark.parametrize("suffix", (".npz", ".parquet"))
+@pytest.mark.parametrize("suffix", [".npz", ".parquet"])
 def test_truncated_binary(suffix, tmp_path):
     path = tmp_path / f"graph{suffix}"
     write(build([(u, u + 1, u + 1) for u in range(500)]), path)
@@ -209,7 +215,7 @@ def test_npz_of_other_things(tmp_path):
     assert "2 x 3, not square" in refusal(tmp_path / "wide.npz")
 
 
-@pytest.mark.parametrize("form", ("csr", "csc", "bsr", "coo"))
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo"])
 def test_npz_with_indices_out_of_range(form, tmp_path):
     path = tmp_path / "graph.npz"
     scipy.sparse.save_npz(path, build([(0, 1, 2), (1, 2, 3)]).to_scipy().asformat(form), compressed=False)
@@ -219,6 +225,15 @@ def test_npz_with_indices_out_of_range(form, tmp_path):
     arrays[name] = np.where(arrays[name] == arrays[name].max(), 10**6, arrays[name]).astype(arrays[name].dtype)
     np.savez(path, **arrays)
     refusal(path)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+def test_npz_with_an_indptr_that_wraps_around(form, tmp_path):
+    path = tmp_path / "graph.npz"
+    indptr = np.array([0, 2, 4, 4 + 2**63 - 1 - 2**64])  # each difference is positive modulo 2^64
+    data = np.ones((4, 1, 1) if form == "bsr" else 4)
+    np.savez(path, format=form.encode(), shape=(3, 3), data=data, indices=np.array([1, 2, 0, 2]), indptr=indptr)
+    assert "rising" in refusal(path, weights="random")
 
 
 CSR = {

@@ -55,7 +55,7 @@ def test_tables(graph, suffix, tmp_path):
     assert got.m == 0 or suffix not in TYPED or got.weights.dtype == graph.weights.dtype
 
 
-@pytest.mark.parametrize("suffix", (".mtx", ".graph", ".npz", ".csr"))
+@pytest.mark.parametrize("suffix", [".mtx", ".graph", ".npz", ".csr"])
 def test_random_graphs(suffix, tmp_path_factory):
     folder = tmp_path_factory.mktemp("random")
 
@@ -67,7 +67,7 @@ def test_random_graphs(suffix, tmp_path_factory):
     check()
 
 
-@pytest.mark.parametrize("suffix", (".csv", ".parquet"))
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_random_tables(suffix, tmp_path_factory):
     folder = tmp_path_factory.mktemp("random")
 
@@ -79,15 +79,15 @@ def test_random_tables(suffix, tmp_path_factory):
     check()
 
 
-@pytest.mark.parametrize("weights", ([3, 1, 2], [0.5, 2.0, 1e-9], [[1, 2], [3, 4], [5, 6]]))
-@pytest.mark.parametrize("suffix", (".graph", ".csr"))
+@pytest.mark.parametrize("weights", [[3, 1, 2], [0.5, 2.0, 1e-9], [[1, 2], [3, 4], [5, 6]]])
+@pytest.mark.parametrize("suffix", [".graph", ".csr"])
 def test_vertex_weights(weights, suffix, tmp_path):
     graph = replace(build([(0, 2, 5)], 3), vertex_weights=np.array(weights))
     write(graph, tmp_path / f"graph{suffix}")
     assert read(tmp_path / f"graph{suffix}").vertex_weights.tolist() == weights
 
 
-@pytest.mark.parametrize("suffix", (".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".csr"))
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".csr"])
 def test_text_ids(suffix, tmp_path):
     ids = np.array(["Émile", 'the "big" one', "a, b; c", "#1 100%", "tab\there"])
     graph = replace(build([(0, 1, 1.5), (1, 2, 2.5), (2, 3, 0.1), (3, 4, 9.0)], dtype=float), ids=ids)
@@ -95,7 +95,7 @@ def test_text_ids(suffix, tmp_path):
     assert edges_by_id(read(tmp_path / f"graph{suffix}")) == edges_by_id(graph)
 
 
-@pytest.mark.parametrize("suffix", (".graph", ".csv"))
+@pytest.mark.parametrize("suffix", [".graph", ".csv"])
 def test_more_than_one_chunk(suffix, tmp_path, monkeypatch):
     from troth.io import metis, tables
 
@@ -124,13 +124,14 @@ def test_csr_is_mapped_and_says_what_it_holds(tmp_path):
     graph = build([(0, 1, 2.5), (1, 3, 3.5)], 4, np.float32)
     write(graph, tmp_path / "graph.csr")
     found = open_csr(tmp_path / "graph.csr")
-    assert isinstance(found.indices.base, np.memmap) and not found.indices.flags.writeable
+    assert isinstance(found.indices.base, np.memmap)
+    assert not found.indices.flags.writeable
     assert found.meta == {"format": "troth-csr", "version": 1, "n": 4, "m": 2, "weights": "float32"}
     assert (found.vertex_weights, found.ids) == (None, None)
     assert found.indices.tolist() == graph.indices.tolist()
 
 
-@pytest.mark.parametrize("mate", ([], [-1], [1, 0], [3, -1, -1, 0, 5, 4]))
+@pytest.mark.parametrize("mate", [[], [-1], [1, 0], [3, -1, -1, 0, 5, 4]])
 def test_mates(mate, tmp_path):
     write_mates(np.array(mate, np.int32), tmp_path / "mates.txt")
     assert (tmp_path / "mates.txt").read_text() == "".join(f"{v}\n" for v in mate)

@@ -99,8 +99,8 @@ def make_edges(
     first = base or 0
     if source.dtype.kind not in "iuf" or target.dtype.kind not in "iuf":
         ids, number = np.unique(np.concatenate((_text(source, where), _text(target, where))), return_inverse=True)
-        row, col = np.split(number.astype(np.int64).ravel(), [len(source)])
-        return Edges(row, col, weight, len(ids), ids, where, first)
+        row, col = np.split(number, [len(source)])
+        return Edges(row, col, weight, len(ids), decode(ids, where), where, first)
     source, target = _whole(source, first, where), _whole(target, first, where)
     n = int(max(source.max(initial=-1), target.max(initial=-1))) + 1
     if n <= 2 * len(source):
@@ -129,12 +129,20 @@ def _whole(ids: np.ndarray, first: int, where: str) -> np.ndarray:
 
 
 def _text(ids: np.ndarray, where: str) -> np.ndarray:
-    """Ids as text; missing and empty ones are refused."""
-    text = ids.astype(str)
-    missing = np.equal(ids, None) if ids.dtype.kind == "O" else text == ""
+    """Ids as text, in UTF-8 bytes where they came so; missing and empty ones are refused."""
+    text = ids if ids.dtype.kind == "S" else ids.astype(str)
+    missing = np.equal(ids, None) if ids.dtype.kind == "O" else np.char.str_len(text) == 0
     if missing.any():
         raise TrothError(f"{where}: edge {int(np.argmax(missing))} lacks the name of an end")
     return text
+
+
+def decode(names: np.ndarray, where: str) -> np.ndarray:
+    """Names as text; bytes are UTF-8, in which the order of bytes is that of characters."""
+    try:
+        return np.char.decode(names, "utf-8") if names.dtype.kind == "S" else names
+    except UnicodeDecodeError as error:
+        raise TrothError(f"{where}: the names are not UTF-8 ({error.reason})") from error
 
 
 # ---- tables in memory ----

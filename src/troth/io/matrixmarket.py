@@ -1,4 +1,4 @@
-"""MatrixMarket files through ``scipy.io.mmread``, with a check of the first lines that names what SciPy lets pass.
+"""MatrixMarket files through ``scipy.io.mmread``, guarded against what SciPy lets pass or dies of.
 
 Coordinate and array; real, integer and pattern; general, symmetric and skew-symmetric. SciPy expands the symmetric ones
 to both triangles. Boisvert, Pozo and Remington, "The Matrix Market exchange formats" (NISTIR 5935, 1996).
@@ -29,10 +29,11 @@ def read(path: Path) -> Matrix:
     from scipy.sparse import coo_array
 
     with refusing(path), open_binary(path) as stream:
-        field = _check_head(stream, path)
+        field, shape = _check_head(stream, path)
     try:
         with open_binary(path) as stream:
-            matrix = coo_array(mmread(_Lines(stream)))
+            # Given an array, SciPy divides by its rows, and writes past the end of a symmetric one that is not square.
+            matrix = coo_array(mmread(_Lines(stream)) if shape[0] == shape[1] > 0 else shape)
     except Exception as error:
         reason = re.sub(r"^Line (\d+)", r"line \1", one_line(error))
         raise TrothError(f"{path}, {reason}" if reason.startswith("line") else f"{path}: {reason}") from error
@@ -40,7 +41,7 @@ def read(path: Path) -> Matrix:
 
 
 class _Lines:
-    """A stream that ends with a line end and holds no zero bytes: SciPy's reader runs over both into foreign memory."""
+    """A stream that ends with a line end and holds no zero bytes: SciPy reads on past the memory of a text without."""
 
     def __init__(self, stream: BinaryIO):
         self.stream = stream
@@ -56,8 +57,8 @@ class _Lines:
         return chunk
 
 
-def _check_head(stream: BinaryIO, path: Path) -> str:
-    """Refuse a wrong banner or size line; returns the field."""
+def _check_head(stream: BinaryIO, path: Path) -> tuple[str, tuple[int, int]]:
+    """Refuse a wrong banner or size line; returns the field and the shape."""
     banner = stream.readline(LONGEST_LINE).decode("latin-1").lower().split()
     if len(banner) != 5 or banner[0] not in ("%%matrixmarket", "%matrixmarket") or banner[1] != "matrix":
         raise TrothError(f"{path}, line 1: not a banner '%%MatrixMarket matrix FORMAT FIELD SYMMETRY'")
@@ -76,7 +77,9 @@ def _check_head(stream: BinaryIO, path: Path) -> str:
     if len(sizes) != (3 if form == "coordinate" else 2) or not all(word.isdigit() for word in sizes):
         wanted = "rows columns entries" if form == "coordinate" else "rows columns"
         raise TrothError(f"{path}, line {number}: the size line must be '{wanted}' in whole numbers")
-    return field
+    if max(int(size) for size in sizes) >= 2**63:
+        raise TrothError(f"{path}, line {number}: the sizes must fit 64 bits")
+    return field, (int(sizes[0]), int(sizes[1]))
 
 
 def write(graph: Graph, path: Path) -> None:

@@ -149,8 +149,7 @@ def _lines(graph: Graph, vertex_weights: np.ndarray | None, weighted: bool, begi
     columns = [(place, neighbour)]
     if weighted:
         columns.append((place + 1, to_cells(graph.weights[arcs])))
-    for j in range(lead):
-        columns.append((start + j, to_cells(vertex_weights[begin:end, j])))
+    columns += [(start + j, to_cells(vertex_weights[begin:end, j])) for j in range(lead)]
     cells = np.zeros(int(size.sum()), f"S{max(column.dtype.itemsize for _, column in columns)}")
     for where, column in columns:
         cells[where] = column

@@ -14,7 +14,7 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.graph import Edges, Graph
-from troth.interop.tables import choose_columns, make_edges, well_known
+from troth.interop.tables import choose_columns, decode, make_edges, well_known
 from troth.io.atomic import create_binary
 from troth.io.files import load
 from troth.io.text import BIG, TEXT, Cells, join_cells, scan, to_cells
@@ -36,12 +36,12 @@ def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None =
         at = int(uneven[0])
         cells.refuse_line(int(rows[at]), f"{width[at]} cells, but the first row has {width[0]}")
     count = int(width[0])
-    names = cells.strings(slice(0, count)).tolist() if (cells.kind[:count] == TEXT).any() else None
+    names = decode(cells.names(slice(count))[0], str(path)).tolist() if (cells.kind[:count] == TEXT).any() else None
     if names is not None and not _has_header(cells, names, columns):
         names = None
     first = count if names is not None else 0
     source, target, weight = choose_columns(str(path), count, names, columns)
-    ends = [_ids(cells, slice(first + column, None, count)) for column in (source, target)]
+    ends = _ids(cells, *(slice(first + column, None, count) for column in (source, target)))
     values = None if weight is None else cells.numbers(slice(first + weight, None, count))
     return make_edges(*ends, values, base=base, where=str(path))
 
@@ -63,9 +63,10 @@ def _has_header(cells: Cells, names: list[str], columns: Sequence[str] | None) -
     return bool((above == TEXT).all() and (below != TEXT).any())
 
 
-def _ids(cells: Cells, pick: slice) -> np.ndarray:
-    """A column of ids: numbers where all are, otherwise text. Numbers beyond 64 bits are taken as text."""
-    return cells.strings(pick) if (cells.kind[pick] >= BIG).any() else cells.numbers(pick)
+def _ids(cells: Cells, *columns: slice) -> list[np.ndarray]:
+    """The columns of ids: numbers where all are, otherwise text, as are numbers beyond 64 bits."""
+    text = any((cells.kind[column] >= BIG).any() for column in columns)
+    return cells.names(*columns) if text else [cells.numbers(column) for column in columns]
 
 
 def write(graph: Graph, path: Path) -> None:

@@ -262,14 +262,12 @@ class Cells:
         _copy_cells(self.data, offsets, self.sep, out)
         return out.view(f"S{out.shape[1]}").ravel()
 
-    def strings(self, pick: slice | np.ndarray) -> np.ndarray:
-        """Chosen cells as an array of str."""
+    def names(self, *picks: slice) -> list[np.ndarray]:
+        """Chosen columns as arrays of UTF-8 bytes."""
         if not self.data.all():
-            raise TrothError(f"{self.where}: holds zero bytes, so it is no text (or not UTF-8)")
-        try:
-            return np.char.decode(self.texts(self.offsets()[pick]), "utf-8")
-        except UnicodeDecodeError as error:
-            raise TrothError(f"{self.where}: the names are not UTF-8 ({error.reason})") from error
+            raise TrothError(f"{self.where}: there are zero bytes in it, so it is no text in UTF-8")
+        offsets = self.offsets()
+        return [self.texts(offsets[pick]) for pick in picks]
 
     def line_number(self, line: int) -> int:
         """The number that an editor gives to the ``line``-th line that is no comment."""

@@ -1,0 +1,56 @@
+# Each target sets up .venv first where that is needed; the stamp is older than pyproject.toml when it must be renewed.
+PYTHON ?= python3
+VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+READY := $(VENV)/.ready
+
+.PHONY: help demo test lint bench-cpu fuzz clean
+
+help:
+	@echo "make demo       match a graph of a million edges, verify it, draw a small one (demo/)"
+	@echo "make test       all tests"
+	@echo "make lint       style checks"
+	@echo "make bench-cpu  measure against NetworKit and others on this machine"
+	@echo "make fuzz       read damaged files for a minute"
+	@echo "make clean      remove what was made, compiled kernels included, but for .venv"
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null || \
+		{ echo "troth needs Python 3.11 or newer, and $(PYTHON) is not: make PYTHON=python3.12 ..." >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group test --group lint
+	@touch $@
+
+demo: $(READY)
+	@mkdir -p demo
+	@echo "A first run also compiles the kernels, once."
+	$(BIN)/troth generate rgg n=200000 degree=10 seed=1 -o demo/graph.mtx
+	@echo
+	$(BIN)/troth match demo/graph.mtx --certify -o demo/mates.txt
+	@echo
+	$(BIN)/troth verify demo/graph.mtx demo/mates.txt --algorithm suitor
+	@echo
+	$(BIN)/python examples/demo.py demo/matching.png
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+bench-cpu: $(READY)
+	$(BIN)/python -m pip install --quiet networkit
+	$(BIN)/python benchmarks/cpu.py
+
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz/fuzz_readers.py --seconds 60
+
+clean:
+	rm -rf demo build dist fuzz-findings .pytest_cache .ruff_cache .hypothesis
+	find src tests examples -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,50 @@
+"""The command line: one file a command, the same words as in Python.
+
+Exit codes: 0 fine, 1 a check failed, 2 bad usage or bad input, 130 interrupted. What is wrong is said in one line on
+stderr. Nothing here imports more than typer until a command runs, so that ``troth --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+from troth.errors import TrothError
+
+INTERRUPTED, PIPE_CLOSED = 128 + 2, 128 + 13  # as shells report SIGINT and SIGPIPE
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line with these arguments, by default those of the process, and return the exit code."""
+    import typer
+
+    from troth.cli.app import app
+
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold what the terminal cannot show
+    usage_error = typer.BadParameter.__base__  # click's, or typer's own where typer carries click inside
+    try:
+        code = typer.main.get_command(app)(args=args, prog_name="troth", standalone_mode=False) or 0
+        sys.stdout.flush()
+    except TrothError as error:
+        return _refuse(str(error))
+    except usage_error as error:
+        command = error.ctx.command_path if error.ctx else "troth"
+        return _refuse(f"{error.format_message()} (see {command} --help)")
+    except MemoryError:
+        return _refuse("not enough memory")
+    except (KeyboardInterrupt, typer.Abort):  # which of the two, or the code 130, depends on typer's version
+        code = INTERRUPTED
+    except (BrokenPipeError, SystemExit):  # the reader, such as head, has seen enough; typer exits where it notices
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
+        return PIPE_CLOSED
+    if code == INTERRUPTED:
+        return _refuse("interrupted", INTERRUPTED)
+    return code
+
+
+def _refuse(reason: str, code: int = 2) -> int:
+    print("troth:", " ".join(reason.splitlines()), file=sys.stderr)
+    return code

@@ -1,0 +1,109 @@
+"""The options that commands share, and what is read from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from troth.engines import ALGORITHMS, DEVICES
+from troth.errors import TrothError
+
+if TYPE_CHECKING:
+    from troth.graph import Graph
+
+# The words of troth.graph and troth.order, which are too heavy to import for a help text.
+Algorithm = StrEnum("Algorithm", {name: name for name in ALGORITHMS})
+Ties = StrEnum("Ties", ["hash", "low", "high"])
+WeightRule = StrEnum("WeightRule", ["keep", "abs", "unit", "random", "paper"])
+Merge = StrEnum("Merge", ["max", "min", "sum", "mean"])
+
+GraphName = Annotated[str, typer.Argument(metavar="GRAPH", help="A file, a .csr folder, or a family: rmat:scale=18.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+WeightsOption = Annotated[
+    WeightRule,
+    typer.Option(
+        "--weights",
+        help="Keep the weights, take absolute values, set all to 1, draw them from (0, 1], or, as in the papers, take "
+        "absolute values and draw those that are missing.",
+    ),
+]
+SymmetrizeOption = Annotated[
+    Merge | None, typer.Option("--symmetrize", help="How to combine the two directions of an unsymmetric matrix.")
+]
+BaseOption = Annotated[
+    int | None,
+    typer.Option("--base", metavar="0|1", min=0, max=1, help="Number of the first vertex in a table. [default: 0]"),
+]
+ColumnsOption = Annotated[
+    str | None, typer.Option("--columns", metavar="A,B,W", help="Names of a table's source, target and weight columns.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random.")]
+
+AlgorithmOption = Annotated[
+    Algorithm, typer.Option("--algorithm", "-a", metavar="NAME", help="How to match; see below.")
+]
+DeviceOption = Annotated[str, typer.Option("--device", metavar="NAME", help=f"Where to run: {', '.join(DEVICES)}.")]
+TiesOption = Annotated[
+    Ties,
+    typer.Option("--ties", help="Which of two equally heavy neighbours is better: by a scramble, or by its number."),
+]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", metavar="N", min=1, help="CPU threads; the result does not depend on it. [default: all cores]"
+    ),
+]
+
+
+def read_graph(
+    name: str,
+    weights: WeightRule = WeightRule.keep,
+    symmetrize: Merge | None = None,
+    base: int | None = None,
+    columns: str | None = None,
+    seed: int = 0,
+) -> Graph:
+    """The graph that GRAPH and the reading options mean."""
+    from troth.io import read
+
+    names = tuple(columns.split(",")) if columns is not None else None
+    return read(name, weights=weights, symmetrize=symmetrize, base=base, columns=names, seed=seed)
+
+
+def read_assignments(items: Iterable[str]) -> dict[str, str]:
+    """What ``-O name=value`` says, in words.
+
+    >>> read_assignments(["mode=random", "p=0.5"])
+    {'mode': 'random', 'p': '0.5'}
+    """
+    values: dict[str, str] = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not name or not equals:
+            raise TrothError(f"-O {item!r} is not name=value, as in -O p=0.5")
+        if name in values:
+            raise TrothError(f"-O {name} is given twice; leave one")
+        values[name] = value
+    return values
+
+
+def check_output(path: Path, graph: bool = False) -> None:
+    """Refuse an output, a graph or else mates, that could not be written, before any work is done for it."""
+    folder = path.parent
+    if graph:
+        from troth.io import _format
+
+        _format(path)
+    if not folder.is_dir():
+        raise TrothError(f"{path}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise TrothError(f"{path}: the folder {folder} is not writable")
+    replaceable = path.is_file() or (graph and path.suffix == ".csr" and path.is_dir())
+    if path.exists() and not replaceable:
+        raise TrothError(f"{path}: a folder or a device stands there; choose another name")

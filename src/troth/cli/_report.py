@@ -1,0 +1,142 @@
+"""What commands print: aligned rows for people, one JSON object for programs, a bar on stderr for the patient."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from troth.graph import Graph
+
+PATIENCE = 1.0  # seconds before the bar appears
+NOTES = {
+    "loops": "{:,} loops dropped",
+    "repeats": "{:,} repeated entries merged",
+    "symmetrized": "directions combined",
+    "nonpositive": "{:,} edges of weight <= 0 dropped",
+}
+
+
+def print_rows(rows: dict[str, Any]) -> None:
+    """One row for each name, aligned; rows of None are left out."""
+    shown = {name: value for name, value in rows.items() if value is not None}
+    width = max(map(len, shown))
+    for name, value in shown.items():
+        typer.echo(f"{typer.style(name.ljust(width), dim=True)}  {value}")
+
+
+def print_json(value: Any) -> None:
+    """One line of strict JSON."""
+    typer.echo(json.dumps(_strict(value), allow_nan=False))
+
+
+def _strict(value: Any) -> Any:
+    """The value in types that JSON has; an infinite sum becomes null, for JSON has no infinity."""
+    if isinstance(value, dict):
+        return {str(name): _strict(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _strict(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def graph_facts(name: str, graph: Graph) -> dict[str, Any]:
+    """What every command says of its graph, for JSON."""
+    return {
+        "graph": name,
+        "n": graph.n,
+        "m": graph.m,
+        "weights": graph.weights.dtype.name,
+        "notes": graph.notes,
+    }
+
+
+def graph_rows(name: str, graph: Graph) -> dict[str, Any]:
+    """The same for people."""
+    notes = [NOTES.get(note, note + ": {:,}").format(count) for note, count in graph.notes.items()]
+    return {
+        "graph": name,
+        "vertices": f"{graph.n:,}" + (", numbered in the order of their ids" if graph.ids is not None else ""),
+        "edges": f"{graph.m:,}, weights {graph.weights.dtype.name}",
+        "on reading": ", ".join(notes) or None,
+    }
+
+
+def in_seconds(seconds: dict[str, float]) -> str:
+    """Times by phase.
+
+    >>> in_seconds({"read": 0.1234, "match": 2})
+    'read 0.123, match 2.000'
+    """
+    return ", ".join(f"{phase} {spent:.3f}" for phase, spent in seconds.items())
+
+
+def at_least(ratio: float) -> str:
+    """A proven ratio, rounded down, since to the nearest would claim more than was proven.
+
+    >>> at_least(0.99999), at_least(1.0)
+    ('0.9999', '1.0')
+    """
+    return str(math.floor(ratio * 10**4) / 10**4)
+
+
+@contextmanager
+def waiting(phase: str) -> Iterator[Callable[..., None]]:
+    """Show on a terminal, after a second, what is going on.
+
+    Yields ``report(phase, done=0, total=0)``, which is also the ``progress`` of ``troth.match``; total 0 means unknown.
+    The bar is drawn by a thread of its own and is gone at the end.
+    """
+    state, finished = [(phase, 0, 0)], threading.Event()
+
+    def report(phase: str, done: int = 0, total: int = 0) -> None:
+        state[0] = (phase, done, total)
+
+    def show() -> None:
+        if finished.wait(PATIENCE):
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+        with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+            task = bar.add_task(phase)
+            while True:
+                name, done, total = state[0]
+                bar.update(task, description=name, completed=done, total=total or None, refresh=True)
+                if finished.wait(0.1):
+                    return
+
+    if not sys.stderr.isatty():
+        yield report
+        return
+    watcher = threading.Thread(target=show, name="troth-progress", daemon=True)
+    watcher.start()
+    try:
+        yield report
+    finally:
+        finished.set()
+        watcher.join()
+
+
+class Clock:
+    """Seconds by phase: ``lap`` names what has just ended."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def lap(self, phase: str) -> None:
+        now = perf_counter()
+        self.seconds[phase], self._last = now - self._last, now

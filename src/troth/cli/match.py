@@ -1,0 +1,122 @@
+"""``troth match``: a heavy matching, its summary, its mates file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from troth.cli import _options as o
+from troth.cli._report import Clock, at_least, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
+from troth.engines import TABLE, find_engine, read_options
+
+if TYPE_CHECKING:
+    from troth.matching import Matching
+
+
+PHASES = ("read", "match", "certify", "write")
+
+
+class AlgorithmHelp(TyperCommand):
+    """A command whose help ends with the table of algorithms and their options."""
+
+    def format_help(self, ctx, formatter) -> None:
+        super().format_help(ctx, formatter)
+        algorithms: dict[str, str] = {}
+        options: dict[tuple[str, str], list[str]] = {}
+        for engine in TABLE:
+            algorithms.setdefault(engine.algorithm, engine.help)
+            for name, option in engine.options.items():
+                options.setdefault((f"-O {name}={str(option.default).lower()}", option.help), []).append(
+                    engine.algorithm
+                )
+        with formatter.section("Algorithms"):
+            formatter.write_dl(list(algorithms.items()))
+        with formatter.section("Options of algorithms"):
+            formatter.write_dl([(left, f"{text} ({', '.join(of)})") for (left, text), of in options.items()])
+
+
+def match(
+    graph: o.GraphName,
+    algorithm: o.AlgorithmOption = o.Algorithm.suitor,
+    device: o.DeviceOption = "auto",
+    ties: o.TiesOption = o.Ties.hash,
+    threads: o.ThreadsOption = None,
+    seed: o.SeedOption = 0,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Prove how much of the optimum this matching has.")
+    ] = False,
+    option: Annotated[
+        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the mates: line v holds v's mate or -1."),
+    ] = None,
+    weights: o.WeightsOption = o.WeightRule.keep,
+    symmetrize: o.SymmetrizeOption = None,
+    base: o.BaseOption = None,
+    columns: o.ColumnsOption = None,
+    json: o.Json = False,
+) -> None:
+    """Pick edges, no two sharing a vertex, of large total weight.
+
+    suitor, locally-dominant, handshake and greedy give one and the same matching, at least half of the optimum, for any
+    number of threads. Prints a summary; the mates go to a file.
+
+    \b
+    Examples:
+      troth match graph.mtx.gz
+      troth match laplacian.mtx --weights abs --certify -o mates.txt
+      troth match rmat:scale=20,seed=1 -a blue-red -O mode=random -O p=0.5 --seed 7
+    """
+    import troth
+    from troth.io import write_mates
+
+    options = read_options(find_engine(algorithm, device), o.read_assignments(option or ()))
+    if output is not None:
+        o.check_output(output)
+    clock = Clock()
+    with waiting("reading") as report:
+        g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+        clock.lap("read")
+        report("matching")
+        m = troth.match(
+            g, algorithm.value, device, ties.value, seed, threads, certify=certify, progress=report, **options
+        )
+        if output is not None:
+            report("writing")
+            clock.lap("match")
+            write_mates(m.mate, output)
+            clock.lap("write")
+    facts = _facts(graph, m, clock, output)
+    if json:
+        print_json(facts)
+    else:
+        print_rows(_rows(graph, m, facts))
+
+
+def _facts(name: str, m: Matching, clock: Clock, output: Path | None) -> dict[str, Any]:
+    facts = {**graph_facts(name, m.graph), **m.to_dict()}
+    stats = dict(facts.pop("stats"))
+    engine = {phase: spent for phase, spent in stats.pop("seconds").items() if phase != "gate"}  # the gate was in read
+    return {**facts, "stats": stats, "seconds": {**clock.seconds, **engine}, "output": output}
+
+
+def _rows(name: str, m: Matching, facts: dict[str, Any]) -> dict[str, Any]:
+    covered = 200 * m.cardinality / m.graph.n if m.graph.n else 0.0
+    proof = m.certificate
+    counts = [f"{name.replace('_', ' ')} {n:,}" for name, n in facts["stats"].items() if isinstance(n, (int, float))]
+    phases = {phase: facts["seconds"][phase] for phase in PHASES if phase in facts["seconds"]}
+    return {
+        **graph_rows(name, m.graph),
+        "algorithm": f"{m.algorithm} on {m.device}, ties {m.ties}, seed {m.seed}",
+        "counts": ", ".join(counts) or None,
+        "pairs": f"{m.cardinality:,}, {covered:.1f}% of the vertices",
+        "weight": f"{m.weight:,}",
+        "ratio": proof and f"at least {at_least(proof.ratio)} of the optimum, which is at most {proof.bound:,}",
+        "seconds": in_seconds(phases),
+        "mates": facts["output"],
+    }

@@ -1,0 +1,63 @@
+"""``troth strongest``: the heaviest neighbour of every vertex, as in the CS 314 project."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from troth.cli import _options as o
+from troth.cli._report import Clock, graph_facts, in_seconds, print_json, waiting
+
+
+def strongest(
+    graph: o.GraphName,
+    device: o.DeviceOption = "auto",
+    ties: o.TiesOption = o.Ties.low,
+    threads: o.ThreadsOption = None,
+    seed: o.SeedOption = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of printing.")
+    ] = None,
+    weights: o.WeightsOption = o.WeightRule.keep,
+    symmetrize: o.SymmetrizeOption = None,
+    base: o.BaseOption = None,
+    columns: o.ColumnsOption = None,
+    json: o.Json = False,
+) -> None:
+    """Find the heaviest neighbour of every vertex.
+
+    Line v holds the neighbour of v, -1 where it has none; the time goes to stderr.
+
+    \b
+    Examples:
+      troth strongest input1.mtx -o strong1.txt
+      troth strongest grid:rows=3,cols=3
+    """
+    import troth
+    from troth.engines import find_engine
+    from troth.io import write_mates
+
+    find_engine("handshake", device)
+    if output is not None:
+        o.check_output(output)
+    clock = Clock()
+    with waiting("reading") as report:
+        g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+        clock.lap("read")
+        report("looking")
+        found = troth.strongest(g, device, ties.value, seed, threads)
+        clock.lap("strongest")
+        if output is not None:
+            report("writing")
+            write_mates(found, output)
+            clock.lap("write")
+    if json:
+        shown = {"output": output} if output is not None else {"strongest": found}
+        print_json({**graph_facts(graph, g), "ties": ties.value, "seconds": clock.seconds, **shown})
+        return
+    typer.echo(f"seconds: {in_seconds(clock.seconds)}", err=True)
+    if output is None:
+        sys.stdout.writelines(f"{v}\n" for v in found.tolist())

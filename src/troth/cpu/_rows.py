@@ -1,0 +1,131 @@
+"""A vertex and its row: which one of the neighbours that it may choose does it choose?
+
+Every algorithm here asks this question, and only the condition differs: the neighbour is free (``mate[v] == -1``), is
+red (``colour[v] == RED``), or has proposed to me (``proposal[v] == u``). So ``heaviest`` and ``luckiest`` take an array
+``state`` and the value ``wanted`` in it; with ``state`` None every neighbour will do. Both return -1 where there is none.
+
+In one pass the state of a neighbour is read once, so that other threads may change it meanwhile: the answer is right for
+what was read.
+
+Nothing in the loop of ``heaviest`` depends on a comparison but a maximum: half of the neighbours being matched, or all
+weights being equal, would otherwise cost a mispredicted branch every few entries, and twice to five times the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from troth.cpu._atomics import prefetch
+from troth.cpu._team import chunk_size, new_cursor, run
+from troth.graph import Graph
+from troth.order import HALF, mix64, prefix, priority, vertex, weight_bits
+
+AHEAD = 4  # how many vertices before its own a row is fetched into the cache
+NONE = np.uint64(0)  # no offer
+
+
+class Rows(NamedTuple):
+    """The arrays of a graph, with weights as unsigned integers, so that kernels take it as one argument."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    bits: np.ndarray
+
+
+def rows_of(graph: Graph) -> Rows:
+    """The rows of a graph; nothing is copied."""
+    return Rows(graph.indptr, graph.indices, weight_bits(graph.weights))
+
+
+def over(total: int, threads: int, kernel: Callable, *args, progress: Callable[[int], None] | None = None) -> list:
+    """Run ``kernel(worker, cursor, chunk, *args)`` on a team whose workers take chunks of 0..total-1."""
+    cursor = new_cursor()
+    return run(threads, kernel, cursor, chunk_size(total, threads), *args, cursor=cursor, progress=progress)
+
+
+@njit(nogil=True, cache=True)
+def fetch_row(rows, v):
+    """Ask for the first cache lines of v's row."""
+    start = np.uint64(rows.indptr[v])
+    prefetch(rows.indices, start)
+    prefetch(rows.bits, start)
+
+
+def may_choose(state, v, wanted):
+    """Whether v is among those to choose from; compiled code only."""
+    raise NotImplementedError("may_choose is for compiled code")
+
+
+@overload(may_choose, inline="always")
+def _may_choose(state, v, wanted):
+    if isinstance(state, types.NoneType):
+        return lambda state, v, wanted: True
+    return lambda state, v, wanted: state[v] == wanted
+
+
+def heaviest(rows, u, order, state, wanted):
+    """The neighbour v of u with the largest (weight, priority(v)); compiled code only."""
+    raise NotImplementedError("heaviest is for compiled code")
+
+
+@overload(heaviest)
+def _heaviest(rows, u, order, state, wanted):
+    return _heaviest_wide if rows[2].dtype == types.uint64 else _heaviest_narrow
+
+
+def _heaviest_narrow(rows, u, order, state, wanted):
+    # The offer holds weight and priority whole, and the vertex is the inverse of its priority.
+    best = NONE
+    for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
+        v = np.uint32(rows.indices[e])
+        offer = np.uint64(rows.bits[e]) << HALF | priority(order, v)
+        best = max(best, offer if may_choose(state, v, wanted) else NONE)
+    return np.int32(vertex(order, best)) if best else np.int32(-1)
+
+
+def _heaviest_wide(rows, u, order, state, wanted):
+    # The offer holds a prefix of the weight. If the two best prefixes differ, or nothing was dropped, it decides.
+    best = second = NONE
+    for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
+        v = np.uint32(rows.indices[e])
+        offer = prefix(rows.bits[e], order) << HALF | priority(order, v)
+        offer = offer if may_choose(state, v, wanted) else NONE
+        second = max(second, min(best, offer))
+        best = max(best, offer)
+    if order.drop and best and best >> HALF == second >> HALF:
+        return _heaviest_exact(rows, u, order, state, wanted)
+    return np.int32(vertex(order, best)) if best else np.int32(-1)
+
+
+@njit(nogil=True, cache=True)
+def _heaviest_exact(rows, u, order, state, wanted):
+    """``heaviest`` by the whole weights. The states are read anew, so the whole row counts once more."""
+    best = np.int32(-1)
+    most = rank = np.uint64(0)
+    for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
+        v = np.uint32(rows.indices[e])
+        bits = rows.bits[e]
+        if bits >= most and may_choose(state, v, wanted):
+            other = priority(order, v)
+            if bits > most or other > rank:
+                best, most, rank = np.int32(v), bits, other
+    return best
+
+
+@njit(nogil=True, cache=True)
+def luckiest(rows, u, stream, state, wanted):
+    """The neighbour v with the largest hash, equal ones by the smaller id; ``stream`` hashes all that comes before v."""
+    best = np.int32(-1)
+    most = np.uint64(0)
+    for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
+        v = np.uint32(rows.indices[e])
+        if state[v] == wanted:
+            draw = mix64(stream ^ np.uint64(v))
+            if best < 0 or draw > most:  # rows ascend, so the first of equals is the smallest
+                best, most = np.int32(v), draw
+    return best

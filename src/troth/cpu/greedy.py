@@ -1,0 +1,109 @@
+"""Global greedy: take the heaviest edge, drop its neighbours, repeat.
+
+Reference: D. Avis, A survey of heuristics for the weighted matching problem, Networks 13 (1983); "global weighted
+matching" in Fagginger Auer and Bisseling 2011.
+
+Invariant: edges are met in the order (w, max priority, min priority) descending, which agrees with what every vertex
+prefers (``reference.py`` has the proof); so an edge whose ends are both free is the heaviest edge left at both.
+
+An edge is two numbers: the bits of its weight, and its *rank* ``max priority << 32 | min priority``, from which the ends
+are found again. Edges are sorted by radix on the bits, then every run of equal bits by rank: the short ones by merging,
+the long ones by radix again. O(n + m).
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from numba import njit
+
+from troth.cpu._rows import over
+from troth.cpu._sort import merge_sort, radix_sort
+from troth.cpu._team import run as run_team
+from troth.cpu._team import take, thread_count
+from troth.graph import Graph
+from troth.order import HALF, MASK, ONE, Order, priority, vertex, weight_bits
+
+LONG = 1 << 16  # runs from this length on are worth the calls of a radix sort
+
+
+@njit(nogil=True, cache=True)
+def list_edges(worker, cursor, chunk, indptr, indices, bits, order, keys, ranks):
+    """Every edge once, from the row of its smaller end; on one thread."""
+    n = len(indptr) - 1
+    to = np.uint64(0)
+    while True:
+        first = take(cursor, chunk)
+        if first >= n:
+            return
+        for u in range(first, min(first + chunk, n)):
+            own = priority(order, u)
+            for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+                if indices[e] > u:
+                    other = priority(order, indices[e])
+                    keys[to] = bits[e]
+                    ranks[to] = max(own, other) << HALF | min(own, other)
+                    to += ONE
+
+
+@njit(nogil=True, cache=True)
+def settle_runs(worker, keys, spare_keys, spare_ranks, ranks, long):
+    """Sort the short runs of equal keys by rank; ``long[i]`` becomes start and end of the i-th long one.
+
+    Returns how many long ones there are.
+    """
+    count = 0
+    start, size = np.uint64(0), np.uint64(len(keys))
+    while start < size:
+        stop = start + ONE
+        while stop < size and keys[stop] == keys[start]:
+            stop += ONE
+        if stop - start >= LONG:
+            long[count, 0], long[count, 1] = start, stop
+            count += 1
+        elif stop - start > ONE:
+            merge_sort(start, stop, keys, ranks, spare_keys, spare_ranks)
+        start = stop
+    return count
+
+
+@njit(nogil=True, cache=True)
+def take_edges(worker, cursor, chunk, ranks, order, mate):
+    """Match the ends of every edge, in the order given, that are both free."""
+    m = len(ranks)
+    while True:
+        first = take(cursor, chunk)
+        if first >= m:
+            return
+        for i in range(first, min(first + chunk, m)):
+            u, v = vertex(order, ranks[i] >> HALF), vertex(order, ranks[i] & MASK)
+            if mate[u] < 0 and mate[v] < 0:
+                mate[u], mate[v] = v, u
+
+
+def sorted_ranks(graph: Graph, order: Order, threads: int) -> np.ndarray:
+    """The ranks of all edges, by decreasing (weight, rank)."""
+    bits, m = weight_bits(graph.weights), graph.m
+    keys, ranks = np.empty(m, bits.dtype), np.empty(m, np.uint64)
+    over(graph.n, 1, list_edges, graph.indptr, graph.indices, bits, order, keys, ranks)
+    keys, ranks = radix_sort(keys, ranks, threads, descending=True)
+    spare, long = (np.empty(LONG, bits.dtype), np.empty(LONG, np.uint64)), np.empty((m // LONG, 2), np.int64)
+    [count] = run_team(1, settle_runs, keys, *spare, ranks, long)
+    for start, stop in long[:count]:
+        ranks[start:stop], _ = radix_sort(ranks[start:stop], None, threads, descending=True)
+    return ranks
+
+
+def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> tuple[np.ndarray, dict]:
+    """The engine; see ``engines.py``. Threads share the sort; the edges are taken by one."""
+    m, threads = graph.m, thread_count(threads, graph.n + len(graph.indices))
+    clock = [perf_counter()]
+    ranks = sorted_ranks(graph, order, threads)
+    clock.append(perf_counter())
+    mate = np.full(graph.n, -1, np.int32)
+    report = None if progress is None else lambda done: progress("match", min(done, m), m)
+    over(m, 1, take_edges, ranks, order, mate, progress=report)
+    clock.append(perf_counter())
+    seconds = {"sort": clock[1] - clock[0], "take": clock[2] - clock[1]}
+    return mate, {"edges_read": m, "threads": threads, "seconds": seconds}

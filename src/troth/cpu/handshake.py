@@ -1,0 +1,193 @@
+"""One-way handshaking: every vertex points at its strongest neighbour, and those who point at each other match.
+
+Reference: Efficient Parallel Graph Matching, a course project of Rutgers CS 314 (2020), after J. Cohen and P. Castonguay,
+Efficient graph matching and coloring on the GPU, GTC 2012.
+
+Invariant: at the start of a round every live vertex points at its strongest free neighbour. Two that point at each other
+are joined by the heaviest edge left at both, so they are a pair of the one stable matching; the heaviest edge left in the
+graph joins two such vertices, so every round matches some. One of the two has looked since the last round, or they would
+have been matched in it.
+
+The project packs the edges of matched vertices away between rounds, and then every vertex looks for its strongest
+neighbour. Here only those look again whose strongest neighbour was matched (the others would find the same one), and
+matched neighbours are passed over as they are read: the edges left are the same, and are not moved. Cost: O(n + m) for
+the first round; the others go over the live vertices and read the rows of those who look again. There are about log n
+rounds with random weights or ``ties="hash"``, but a chain of increasing weights has as many as it has pairs.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from numba import njit
+
+from troth.cpu._atomics import fetch_add, load
+from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of
+from troth.cpu._team import FAR, new_cursor, take, thread_count
+from troth.cpu._team import run as run_team
+from troth.graph import Graph
+from troth.order import Order
+
+CHUNK = 2048  # the largest chunk of live vertices, and what a worker has room for
+SMALL = 1024  # live vertices; a round with fewer is over before a team is awake
+NEVER = np.int32(2**31 - 1)  # the round in which an unmatched vertex was matched
+LIVE, LOOKED = np.uint64(0), np.uint64(1)  # the two lists of ``look_again``, and their lengths in ``tails``
+
+
+@njit(nogil=True, cache=True)
+def find_strongest(worker, cursor, chunk, rows, order, strongest):
+    """strongest[v] = the neighbour of v with the largest key, for every vertex."""
+    n = len(strongest)
+    while True:
+        first = take(cursor, chunk)
+        if first >= n:
+            return
+        for v in range(first, min(first + chunk, n)):
+            strongest[v] = heaviest(rows, v, order, None, 0)
+
+
+@njit(nogil=True, cache=True)
+def check_handshaking(worker, cursor, chunk, r, looked, count, strongest, mate, matched_in):
+    """Match those who looked, and found someone who points back.
+
+    If both looked, two threads may match the two; they write the same.
+    """
+    while True:
+        first = take(cursor, chunk)
+        if first >= count:
+            return
+        for i in range(first, min(first + chunk, count)):
+            v = looked[i]
+            s = strongest[v]
+            if strongest[s] == v:
+                mate[v], mate[s] = s, v
+                matched_in[v] = matched_in[s] = r
+
+
+@njit(nogil=True, cache=True)
+def append(list_, tails, which, batch, count):
+    """Add a batch to a list that other threads add to as well."""
+    at = fetch_add(tails, which, np.int64(count))
+    list_[at : at + count] = batch[:count]
+
+
+@njit(nogil=True, cache=True)
+def look_again(worker, cursor, chunk, live, count, rows, order, mate, batches, strongest, next_live, looked, tails):
+    """The live vertices whose strongest neighbour was matched look for another.
+
+    ``looked`` gets those who found one, ``next_live`` all who are free; who found none drops out the next time. Returns
+    how many looked, and the entries that they read.
+    """
+    scans = read = 0
+    free, looking = batches[LIVE, worker], batches[LOOKED, worker]
+    while True:
+        first = take(cursor, chunk)
+        if first >= count:
+            return scans, read
+        stay = look = found = 0
+        for i in range(first, min(first + chunk, count)):
+            v = live[i]
+            s = strongest[v]
+            alive = (mate[v] < 0) & (s >= 0)
+            free[stay] = looking[look] = v
+            stay += alive
+            look += alive & (mate[max(s, 0)] >= 0)
+        for i in range(look):
+            if i + AHEAD < look:
+                fetch_row(rows, looking[i + AHEAD])
+            v = looking[i]
+            strongest[v] = heaviest(rows, v, order, mate, -1)
+            read += rows.indptr[v + 1] - rows.indptr[v]
+            looking[found] = v
+            found += strongest[v] >= 0
+        scans += look
+        append(next_live, tails, LIVE, free, stay)
+        append(looked, tails, LOOKED, looking, found)
+
+
+@njit(nogil=True, cache=True)
+def small_rounds(worker, cursor, inner, r, lives, looked, tails, rows, order, batches, strongest, mate, matched_in):
+    """Rounds r, r + 1, ... on one thread, until no edge is left or an interrupt; returns the next r and the counts."""
+    scans = read = 0
+    while tails[LOOKED] > 0 and load(cursor, np.uint64(0)) < FAR:
+        live, next_live = lives[r & 1], lives[1 - (r & 1)]
+        inner[0] = 0
+        check_handshaking(worker, inner, CHUNK, r, looked, tails[LOOKED], strongest, mate, matched_in)
+        count = tails[LIVE]
+        inner[0] = tails[LIVE] = tails[LOOKED] = 0
+        look, seen = look_again(
+            worker, inner, CHUNK, live, count, rows, order, mate, batches, strongest, next_live, looked, tails
+        )
+        scans += look
+        read += seen
+        r += 1
+    return r, scans, read
+
+
+@njit(nogil=True, cache=True)
+def count_packed(worker, cursor, chunk, rows, matched_in, packed):
+    """packed[worker, r] += the edges that round r packs away: it is the first to match one of their ends."""
+    n = len(matched_in)
+    while True:
+        first = take(cursor, chunk)
+        if first >= n:
+            return
+        for v in range(first, min(first + chunk, n)):
+            r = matched_in[v]
+            count = 0
+            for e in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
+                u = np.uint32(rows.indices[e])
+                count += (matched_in[u] > r) | ((matched_in[u] == r) & (u > v))
+            if count:
+                packed[worker, r] += count
+
+
+def strongest(graph: Graph, order: Order, threads: int | None = None) -> np.ndarray:
+    """The neighbour that each vertex prefers, -1 where there is none; one pass over the graph."""
+    threads = thread_count(threads, graph.n + len(graph.indices))
+    found = np.empty(graph.n, np.int32)
+    over(graph.n, threads, find_strongest, rows_of(graph), order, found)
+    return found
+
+
+def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> tuple[np.ndarray, dict]:
+    """The engine; see ``engines.py``. ``stats["edges"]`` are the edges left after each round."""
+    n, rows = graph.n, rows_of(graph)
+    threads = thread_count(threads, n + len(graph.indices))
+    clock = [perf_counter()]
+    pointing = strongest(graph, order, threads)
+    clock.append(perf_counter())
+
+    mate, matched_in = np.full(n, -1, np.int32), np.full(n, NEVER)
+    looked = np.flatnonzero(pointing >= 0).astype(np.int32)
+    lives = np.stack([looked, looked])
+    tails, batches = np.array([len(looked)] * 2), np.empty((2, threads, CHUNK + 1), np.int32)
+    r, counts = 0, [(n, len(graph.indices))]
+    while tails[LOOKED] > 0:
+        if progress is not None:
+            progress("match", n - int(tails[LIVE]), n)
+        if tails[LIVE] <= SMALL:
+            cursor = new_cursor()
+            state = (r, lives, looked, tails, rows, order, batches, pointing, mate, matched_in)
+            [(r, *part)] = run_team(1, small_rounds, cursor, new_cursor(), *state, cursor=cursor)
+            counts.append(part)
+        else:
+            live, next_live = lives[r & 1], lives[1 - (r & 1)]
+            count = int(tails[LOOKED])
+            over(count, threads, check_handshaking, r, looked, count, pointing, mate, matched_in)
+            count = int(tails[LIVE])
+            tails[:] = 0
+            state = (live, count, rows, order, mate, batches, pointing, next_live, looked, tails)
+            counts += over(count, threads, look_again, *state)
+            r += 1
+    clock.append(perf_counter())
+
+    packed = np.zeros((threads, r), np.int64)
+    over(n, threads, count_packed, rows, matched_in, packed)
+    clock.append(perf_counter())
+    edges = graph.m - packed.sum(axis=0).cumsum()
+    scans, read = (sum(column) for column in zip(*counts, strict=True))
+    seconds = {name: clock[i + 1] - clock[i] for i, name in enumerate(("strongest", "rounds", "count"))}
+    stats = {"rounds": r, "edges": edges.tolist(), "scans": scans, "edges_read": read}
+    return mate, stats | {"threads": threads, "seconds": seconds}

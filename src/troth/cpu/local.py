@@ -1,0 +1,82 @@
+"""Local greedy, the serial baselines: vertices in random order, each takes a free neighbour.
+
+Reference: "local random" and "local weighted matching" in Fagginger Auer and Bisseling 2011.
+
+Invariant: when the visit ends, every vertex that is still free has no free neighbour: the matching is maximal. The order
+of the visit and the lots are hashes of the seed (``reference.local``), so the result is one function of graph and seed.
+O(n + m).
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from numba import njit
+
+from troth.cpu._rows import heaviest, luckiest, over
+from troth.cpu._sort import radix_sort
+from troth.cpu._team import take, thread_count
+from troth.graph import Graph
+from troth.order import CHOOSE, VISIT, Order, hash1, weight_bits
+
+
+@njit(nogil=True, cache=True)
+def hash_vertices(worker, cursor, chunk, seed, keys):
+    """keys[v] = hash(seed, v), by which vertices are visited."""
+    n = len(keys)
+    while True:
+        first = take(cursor, chunk)
+        if first >= n:
+            return
+        for v in range(first, min(first + chunk, n)):
+            keys[v] = hash1(seed, VISIT, np.uint64(v))
+
+
+@njit(nogil=True, cache=True)
+def visit_vertices(worker, cursor, chunk, weighted, visit, seed, indptr, indices, bits, order, mate):
+    """Each vertex, if it is free, takes the free neighbour that is heaviest, or luckiest; returns scans and reads."""
+    n = len(visit)
+    scans = read = 0
+    while True:
+        first = take(cursor, chunk)
+        if first >= n:
+            return scans, read
+        for i in range(first, min(first + chunk, n)):
+            u = visit[i]
+            if mate[u] < 0:
+                start, stop = indptr[u], indptr[u + 1]
+                if weighted:
+                    v = heaviest(start, stop, indices, bits, order, mate, -1)
+                else:
+                    v = luckiest(start, stop, indices, hash1(seed, CHOOSE, np.uint64(u)), mate, -1)
+                if v >= 0:
+                    mate[u], mate[v] = v, u
+                scans += 1
+                read += stop - start
+
+
+def _run(weighted: bool, graph: Graph, order: Order, threads, seed, progress) -> tuple[np.ndarray, dict]:
+    n, threads, seed = graph.n, thread_count(threads, graph.n), np.uint64(seed)
+    clock = [perf_counter()]
+    keys = np.empty(n, np.uint64)
+    over(n, threads, hash_vertices, seed, keys)
+    _, visit = radix_sort(keys, np.arange(n, dtype=np.int32), threads)
+    clock.append(perf_counter())
+    mate = np.full(n, -1, np.int32)
+    rows = (graph.indptr, graph.indices, weight_bits(graph.weights))
+    report = None if progress is None else lambda done: progress("match", min(done, n), n)
+    [(scans, read)] = over(n, 1, visit_vertices, weighted, visit, seed, *rows, order, mate, progress=report)
+    clock.append(perf_counter())
+    seconds = {"sort": clock[1] - clock[0], "visit": clock[2] - clock[1]}
+    return mate, {"scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}
+
+
+def run_random(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> tuple[np.ndarray, dict]:
+    """The engine ``local-random``; see ``engines.py``. Threads share the sort; vertices are visited by one."""
+    return _run(False, graph, order, threads, seed, progress)
+
+
+def run_weighted(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> tuple[np.ndarray, dict]:
+    """The engine ``local-weighted``; see ``engines.py``. Threads share the sort; vertices are visited by one."""
+    return _run(True, graph, order, threads, seed, progress)

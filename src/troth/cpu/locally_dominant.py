@@ -1,0 +1,183 @@
+"""Locally-Dominant: every vertex keeps a candidate, and those who are each other's candidate match.
+
+Reference: Md. Naim, F. Manne, M. Halappanavar, A. Tumeo and J. Langguth, Optimizing approximate weighted matching on
+Nvidia Kepler K40, HiPC 2015, Algorithms 1 and 2; after R. Preis, STACS 1999, and F. Manne and R. Bisseling, PPAM 2007.
+
+Invariant: between two rounds the candidate of an unmatched vertex is its heaviest unmatched neighbour (-1: it has none),
+or a matched one that is in Q_C and will make it look again; and no two unmatched vertices are each other's candidates.
+
+Threads. Only one thread processes s at a time: the first loop meets s once, and in a round s has one candidate u, which
+is in Q_C once (its new candidate is not in Q_C, whose vertices were matched before the round). But two threads may
+process the two ends of an edge. Each writes its own candidate and then reads the other's, by atomic operations in one
+total order, so one of them or both see that the choice is mutual; and one compare-and-swap of the smaller end's mate
+decides which thread matches the two. A thread that reads a mate just before it is written may choose a vertex that is
+matched; that one goes to Q_N, so in the next round its neighbours look again.
+
+Q_C and Q_N are stretches of one array, since a vertex is queued once, when it is matched. Cost: O(n + m Delta) at worst,
+about O(n + m) with random weights or ``ties="hash"``; O(n + m) after an O(m log Delta) sort with ``presort=True``.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from numba import njit
+
+from troth.cpu._atomics import compare_and_swap, load
+from troth.cpu._queue import flush, new_queue, push
+from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of
+from troth.cpu._sort import sort_rows
+from troth.cpu._team import FAR, new_cursor, take, thread_count
+from troth.cpu._team import run as run_team
+from troth.graph import Graph
+from troth.order import Order
+
+SMALL = 1024  # vertices; a round with fewer in Q_C is over before a team is awake
+ROOM = 256  # vertices that a worker gathers before it processes them
+
+
+@njit(nogil=True, cache=True, inline="always")
+def process_vertex(s, alone, rows, order, reached, candidate, mate):
+    """Algorithm 2: a new candidate for s. Returns it if the two were matched here, else -1; and the entries read.
+
+    With presorted rows (``reached`` is not empty) it is the first unmatched neighbour from ``reached[s]`` on.
+    """
+    start, stop = rows.indptr[s], rows.indptr[s + 1]
+    if len(reached):
+        e = start = reached[s]
+        while e < stop and mate[rows.indices[e]] >= 0:
+            e += 1
+        reached[s] = e
+        stop = min(e + 1, stop)
+        t = rows.indices[e] if e < stop else np.int32(-1)
+    else:
+        t = heaviest(rows, s, order, mate, -1)
+    if alone:
+        candidate[s] = t
+        mutual = t >= 0 and candidate[t] == s
+    else:
+        compare_and_swap(candidate, s, candidate[s], t)  # a store that takes part in the total order
+        mutual = t >= 0 and compare_and_swap(candidate, t, np.int32(s), np.int32(s)) == s  # and such a load
+    if mutual:
+        low, high = min(s, t), max(s, t)
+        if compare_and_swap(mate, low, np.int32(-1), np.int32(high)) == -1:
+            mate[high] = low
+            return t, stop - start
+    return np.int32(-1), stop - start
+
+
+@njit(nogil=True, cache=True)
+def process_all(worker, cursor, chunk, alone, rows, order, reached, candidate, mate, queue):
+    """Lines 6 and 7 of Algorithm 1; returns the scans and the entries read."""
+    n = len(mate)
+    scans = read = 0
+    while True:
+        first = take(cursor, chunk)
+        if first >= n:
+            break
+        for s in range(first, min(first + chunk, n)):
+            t, seen = process_vertex(s, alone, rows, order, reached, candidate, mate)
+            if t >= 0:
+                push(queue, worker, s)
+                push(queue, worker, t)
+            scans += 1
+            read += seen
+    flush(queue, worker)
+    return scans, read
+
+
+@njit(nogil=True, cache=True)
+def process_waiting(worker, waiting, count, alone, rows, order, reached, candidate, mate, queue):
+    """Line 12 for some vertices; returns the entries read."""
+    read = 0
+    for i in range(count):
+        if i + AHEAD < count:
+            fetch_row(rows, waiting[i + AHEAD])
+        v = waiting[i]
+        t, seen = process_vertex(v, alone, rows, order, reached, candidate, mate)
+        if t >= 0:
+            push(queue, worker, v)
+            push(queue, worker, t)
+        read += seen
+    return read
+
+
+@njit(nogil=True, cache=True)
+def process_queue(worker, cursor, chunk, start, stop, waiting, alone, rows, order, reached, candidate, mate, queue):
+    """Lines 9 to 12 for Q_C = queue[start:stop]: its neighbours whose candidate is gone look again.
+
+    Line 11 as printed also finds u's own mate; every other vertex whose candidate is u is unmatched. They are gathered
+    before they are processed, so that their rows can be fetched ahead; their candidate stays u meanwhile.
+    """
+    scans = read = count = 0
+    own = waiting[worker]
+    while True:
+        first = start + take(cursor, chunk)
+        if first >= stop:
+            break
+        for i in range(first, min(first + chunk, stop)):
+            if i + AHEAD < stop:
+                fetch_row(rows, queue.items[i + AHEAD])
+            u = queue.items[i]
+            for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
+                v = rows.indices[e]
+                own[count] = v
+                count += (load(candidate, np.uint32(v)) == u) & (v != mate[u])
+                if count == ROOM:
+                    read += process_waiting(worker, own, count, alone, rows, order, reached, candidate, mate, queue)
+                    scans += count
+                    count = 0
+            read += rows.indptr[u + 1] - rows.indptr[u]
+    read += process_waiting(worker, own, count, alone, rows, order, reached, candidate, mate, queue)
+    flush(queue, worker)
+    return scans + count, read
+
+
+@njit(nogil=True, cache=True)
+def process_small(worker, cursor, inner, start, waiting, rows, order, reached, candidate, mate, queue):
+    """Lines 8 to 13 on one thread, until Q_C is empty or large, or an interrupt; also returns where Q_C starts then."""
+    rounds = scans = read = 0
+    stop = queue.tail[0]
+    while 0 < stop - start <= SMALL and load(cursor, np.uint64(0)) < FAR:
+        inner[0] = 0
+        looked, seen = process_queue(
+            worker, inner, SMALL, start, stop, waiting, True, rows, order, reached, candidate, mate, queue
+        )
+        rounds += 1
+        scans += looked
+        read += seen
+        start, stop = stop, queue.tail[0]
+    return start, rounds, scans, read
+
+
+def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, presort=False) -> tuple[np.ndarray, dict]:
+    """The engine; see ``engines.py``. With threads the counts depend on who comes first; the mates never do."""
+    n, rows = graph.n, rows_of(graph)
+    threads = thread_count(threads, n + len(graph.indices))
+    clock = [perf_counter()]
+    if presort:
+        rows = sort_rows(rows, order, threads)
+    clock.append(perf_counter())
+
+    reached = graph.indptr[:-1].copy() if presort else np.empty(0, np.int64)
+    candidate, mate = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
+    queue, waiting = new_queue(n, threads), np.empty((threads, ROOM), np.int32)
+    state, alone = (rows, order, reached, candidate, mate, queue), threads == 1
+    report = None if progress is None else lambda done: progress("match", min(done, n), n)
+    counts = [(0, *part) for part in over(n, threads, process_all, alone, *state, progress=report)]
+    start = 0
+    while start < queue.tail[0]:
+        stop = int(queue.tail[0])
+        if stop - start <= SMALL:
+            cursor = new_cursor()
+            [(start, *part)] = run_team(1, process_small, cursor, new_cursor(), start, waiting, *state, cursor=cursor)
+            counts.append(part)
+        else:
+            parts = over(stop - start, threads, process_queue, start, stop, waiting, alone, *state)
+            counts += [(worker == 0, *part) for worker, part in enumerate(parts)]
+            start = stop
+    clock.append(perf_counter())
+    rounds, scans, read = (sum(column) for column in zip(*counts, strict=True))
+    seconds = {"sort": clock[1] - clock[0], "rounds": clock[2] - clock[1]}
+    return mate, {"rounds": rounds, "scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}

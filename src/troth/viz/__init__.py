@@ -1,0 +1,5 @@
+"""Pictures of graphs and matchings."""
+
+from troth.viz.drawing import draw
+
+__all__ = ["draw"]

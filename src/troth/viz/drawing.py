@@ -1,0 +1,155 @@
+"""``draw``: a figure of a small graph and its matching."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from troth.errors import TrothError
+from troth.graph import Graph, as_graph
+from troth.verify import on_host, verify
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST = 2000  # vertices; more cannot be told apart
+NAMED, WEIGHED = 60, 24  # up to so many vertices are named, up to so many edges have their weight written
+MATCHED, OTHER, INK = "#d9480f", "#adb5bd", "#212529"
+
+
+def draw(
+    g: Any, m: Any = None, positions: Any = None, ax: Any = None, labels: bool | None = None, title: str | None = None
+) -> Figure:
+    """Draw a small graph, its matched edges in bold.
+
+    Parameters
+    ----------
+    g
+        a ``Graph`` of up to 2000 vertices, or anything that ``as_graph`` takes
+    m
+        a ``Matching`` of it, or mates; by default only the graph is drawn
+    positions
+        n rows of x and y; by default places whose distances follow those in the graph
+    ax
+        the matplotlib axes to draw on; by default those of a new figure
+    labels
+        write the vertices' names, and the weights where edges are few; by default where there is room
+    title
+        by default the number of pairs and their weight
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Notes
+    -----
+    Lines are wider for heavier edges. Unmatched vertices are hollow. Places cost O(n^3) time.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("agg")
+    >>> figure = draw(([0, 1, 2], [1, 2, 3], [4, 5, 4]), [-1, 2, 1, -1])
+    >>> figure.axes[0].get_title()
+    '1 pair, weight 5'
+    """
+    g = g if isinstance(g, Graph) else as_graph(g)
+    if g.n > MOST:
+        raise TrothError(f"draw: {g.n} vertices cannot be told apart; at most {MOST}: draw a part, or a coarser graph")
+    mate, weight = _mates(g, m)
+    places = _places(g, positions)
+    ax = _new_axes() if ax is None else ax
+    u, v, weights = _edges(g)
+    w = weights.astype(float)
+    matched = mate[u] == v
+    scale = np.clip(16 / np.sqrt(max(g.n, 1)), 0.4, 1.0)
+    width = scale * (0.5 + 1.5 * w / w.max(initial=np.finfo(float).tiny))
+    segments = np.stack([places[u], places[v]], axis=1)
+    _lines(ax, segments[~matched], OTHER, width[~matched], zorder=1)
+    _lines(ax, segments[matched], MATCHED, 2.5 * width[matched], zorder=2)
+    named = g.n <= NAMED if labels is None else labels
+    _vertices(ax, g, mate, places, named)
+    if named and g.m <= WEIGHED:
+        _weights(ax, segments.mean(axis=1), weights, matched)
+    if title is None and m is not None:
+        pairs = int(np.count_nonzero(mate >= 0)) // 2
+        title = f"{pairs:,} pair{'' if pairs == 1 else 's'}, weight {weight:,.10g}"
+    ax.set_title(title or "", color=INK)
+    _frame(ax, places)
+    return ax.figure
+
+
+def _mates(g: Graph, m: Any) -> tuple[np.ndarray, int | float]:
+    """The mates and their weight; what is no matching is refused."""
+    if m is None:
+        return np.full(g.n, -1), 0
+    report = verify(g, m, certify=False)
+    if not report.valid:
+        raise TrothError(f"draw: {report.reason}")
+    return on_host(getattr(m, "mate", m)), report.weight
+
+
+def _places(g: Graph, positions: Any) -> np.ndarray:
+    if positions is None:
+        from troth.viz.layout import place
+
+        return place(g)
+    try:
+        places = np.asarray(positions, dtype=float).reshape(g.n, 2)
+    except (TypeError, ValueError):
+        places = np.full((1, 2), np.nan)
+    if not np.isfinite(places).all():
+        raise TrothError(f"draw: positions must be {g.n} rows of two finite numbers")
+    return places
+
+
+def _edges(g: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every edge once, u < v, with its weight."""
+    row = np.repeat(np.arange(g.n), np.diff(g.indptr))
+    once = row < g.indices
+    return row[once], g.indices[once], g.weights[once]
+
+
+def _new_axes() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise TrothError('draw needs matplotlib: pip install "troth[plot]"') from None
+    return pyplot.subplots(figsize=(7, 7), layout="constrained")[1]
+
+
+def _frame(ax: Any, places: np.ndarray) -> None:
+    """Equal scales, no axes, and a picture at least a third as high as wide, as a path would not be."""
+    ax.set_aspect("equal")
+    ax.axis("off")
+    if len(places):
+        low, high = places.min(axis=0), places.max(axis=0)
+        half = np.maximum((high - low) / 2, max((high - low).max() / 6, 0.5)) * 1.1
+        middle = (low + high) / 2
+        ax.set_xlim(middle[0] - half[0], middle[0] + half[0])
+        ax.set_ylim(middle[1] - half[1], middle[1] + half[1])
+
+
+def _lines(ax: Any, segments: np.ndarray, colour: str, width: np.ndarray, zorder: int) -> None:
+    from matplotlib.collections import LineCollection
+
+    ax.add_collection(LineCollection(segments, colors=colour, linewidths=width, capstyle="round", zorder=zorder))
+
+
+def _vertices(ax: Any, g: Graph, mate: np.ndarray, places: np.ndarray, named: bool) -> None:
+    """Discs, hollow where unmatched; names inside where there are some."""
+    size = 260.0 if named else float(np.clip(9000 / max(g.n, 1), 3, 60))
+    face = np.where(mate >= 0, INK, "white")
+    ax.scatter(*places.T, s=size, c=face, edgecolors=INK, linewidths=1.0 if named or g.n < 500 else 0.5, zorder=3)
+    if named:
+        for v, (x, y) in enumerate(places):
+            name = v if g.ids is None else g.ids[v]
+            colour = "white" if mate[v] >= 0 else INK
+            ax.text(x, y, str(name), color=colour, fontsize=8, ha="center", va="center", zorder=4)
+
+
+def _weights(ax: Any, middles: np.ndarray, weights: np.ndarray, matched: np.ndarray) -> None:
+    for (x, y), w, bold in zip(middles, weights.tolist(), matched, strict=True):
+        box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+        colour = MATCHED if bold else "#495057"
+        ax.text(x, y, f"{w:.3g}", color=colour, fontsize=7, ha="center", va="center", zorder=2.5, bbox=box)

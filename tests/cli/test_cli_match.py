@@ -1,0 +1,110 @@
+"""``troth match`` and ``troth strongest``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import troth
+from troth.io import read_mates
+
+DETERMINISTIC = ("suitor", "locally-dominant", "handshake", "greedy")
+
+
+def test_summary_without_output_has_no_mates(run, trap, tmp_path):
+    code, out, err = run("match", trap)
+    assert (code, err) == (0, "")
+    rows = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert rows["vertices"] == "4"
+    assert rows["edges"] == "3, weights int64"
+    assert rows["pairs"] == "1, 50.0% of the vertices"
+    assert rows["weight"] == "5"
+    assert rows["seconds"].startswith("read ")
+    assert "ratio" not in rows
+    assert list(tmp_path.iterdir()) == [trap]
+
+
+def test_certificate_is_rounded_down(run, tmp_path):
+    (tmp_path / "path.csv").write_text("0,1,4\n1,2,6\n2,3,5\n")
+    assert "at least 0.6666 of the optimum, which is at most 9\n" in run("match", "path.csv", "--certify").out
+
+
+@pytest.mark.parametrize("algorithm", DETERMINISTIC)
+def test_mates_file_equals_the_library(run, algorithm):
+    spec = "rmat:scale=8,weights=integers,seed=3"
+    assert run("match", spec, "-a", algorithm, "-o", "mates.txt", "--seed", 5).code == 0
+    mate = troth.match(troth.read(spec), seed=5).mate
+    assert np.array_equal(read_mates("mates.txt"), mate)
+    assert run("verify", spec, "mates.txt", "-a", algorithm).code == 0
+
+
+def test_json_has_everything_but_the_mates(run, trap):
+    found = run("match", trap, "--certify", "--json", "-o", "mates.txt", "--ties", "high", "--threads", 2).json
+    assert found["graph"] == str(trap)
+    assert (found["n"], found["m"], found["weights"], found["pairs"], found["weight"]) == (4, 3, "int64", 1, 5)
+    assert (found["algorithm"], found["device"], found["ties"], found["seed"]) == ("suitor", "cpu", "high", 0)
+    assert found["certificate"] == {**found["certificate"], "weight": 5, "bound": 8, "ratio": 0.625}
+    assert found["output"] == "mates.txt"
+    assert {"read", "match", "certify", "write"} <= set(found["seconds"])
+    assert "mate" not in found
+
+
+def test_infinite_weight_is_null_in_json(run, tmp_path):
+    (tmp_path / "huge.csv").write_text("0,1,1.7e308\n2,3,1.7e308\n")
+    assert run("match", "huge.csv", "--json").json["weight"] is None
+
+
+def test_notes_of_the_gate_are_told(run, tmp_path):
+    (tmp_path / "g.csv").write_text("0,1,2\n1,0,3\n2,2,1\n3,4,-1\n")
+    out = run("match", "g.csv").out
+    assert "1 loops dropped, 1 repeated entries merged, 1 edges of weight <= 0 dropped" in out
+    assert run("match", "g.csv", "--json").json["notes"] == {"loops": 1, "repeats": 1, "nonpositive": 1}
+
+
+def test_engine_options(run):
+    arguments = ("match", "grid:rows=9,cols=9", "-a", "blue-red", "-o", "mates.txt", "--seed", 7)
+    assert run(*arguments, "-O", "mode=random", "-O", "p=0.25").code == 0
+    mate = troth.match(troth.read("grid:rows=9,cols=9"), "blue-red", seed=7, mode="random", p=0.25).mate
+    assert np.array_equal(read_mates("mates.txt"), mate)
+
+
+def test_random_weights_follow_the_seed(run):
+    weight = [run("match", "path:n=50", "--weights", "random", "--seed", s, "--json").json["weight"] for s in (1, 2, 1)]
+    assert weight[0] == weight[2] != weight[1]
+
+
+def test_output_replaces_a_file(run, trap, tmp_path):
+    (tmp_path / "mates.txt").write_text("something much longer than the mates of four vertices\n" * 9)
+    assert run("match", trap, "-o", "mates.txt").code == 0
+    assert (tmp_path / "mates.txt").read_text() == "-1\n2\n1\n-1\n"
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "mates.txt", trap]
+
+
+def test_empty_graph(run, tmp_path):
+    assert run("match", "path:n=0", "--certify", "-o", "mates.txt").code == 0
+    assert (tmp_path / "mates.txt").read_text() == ""
+
+
+@pytest.mark.parametrize("case", range(1, 6))
+def test_cs314_cases(run, data, tmp_path, case):
+    graph = data(f"handshake/input{case}.mtx")
+    done = run("strongest", graph, "-o", "strong.txt")
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith("seconds: read ")
+    assert (tmp_path / "strong.txt").read_text() == data(f"handshake/strong{case}.txt").read_text()
+    assert run("match", graph, "-a", "handshake", "--ties", "low", "-o", "match.txt").code == 0
+    assert (tmp_path / "match.txt").read_text() == data(f"handshake/match{case}.txt").read_text()
+
+
+def test_strongest_prints_lines(run, trap):
+    assert run("strongest", trap).out == "1\n2\n1\n2\n"
+    assert run("strongest", "path:n=3,weights=unit", "--ties", "high").out == "1\n2\n1\n"
+    assert run("strongest", "path:n=3,weights=unit").out == "1\n0\n1\n"
+    assert run("strongest", "path:n=1").out == "-1\n"
+
+
+def test_strongest_json(run, trap):
+    assert run("strongest", trap, "--json").json["strongest"] == [1, 2, 1, 2]
+    found = run("strongest", trap, "--json", "-o", "strong.txt").json
+    assert found["output"] == "strong.txt"
+    assert "strongest" not in found

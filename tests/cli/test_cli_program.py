@@ -1,0 +1,130 @@
+"""The program itself: entry points, help, speed of start, pipes, Ctrl-C, the bar."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import troth
+from troth.cli import _options, _report
+from troth.engines import ALGORITHMS, TABLE
+from troth.graph import SYMMETRIZE, WEIGHTS
+from troth.order import TIES
+
+COMMANDS = ("match", "strongest", "verify", "info", "generate", "convert")
+HEAVY = ("numpy", "scipy", "numba", "rich", "matplotlib")
+
+
+def test_generate_match_verify(program):
+    for arguments in (
+        ["generate", "delaunay", "n=300", "seed=1", "-o", "g.graph.gz"],
+        ["match", "g.graph.gz", "--certify", "-o", "mates.txt"],
+        ["verify", "g.graph.gz", "mates.txt", "--algorithm", "suitor"],
+    ):
+        process = program(*arguments)
+        out, err = process.communicate()
+        assert (process.returncode, err) == (0, "")
+        assert out.startswith("graph ")
+    assert out.endswith("fine\n")
+
+
+def test_refusal_of_the_program(program):
+    process = program("match", "absent.mtx")
+    assert process.communicate() == ("", "troth: absent.mtx: there is no such file\n")
+    assert process.returncode == 2
+
+
+def test_console_script_is_main():
+    from importlib.metadata import PackageNotFoundError, entry_points, version
+
+    try:
+        version("troth")
+    except PackageNotFoundError:
+        pytest.skip("troth is not installed, it runs from its source")
+    (script,) = entry_points(group="console_scripts", name="troth")
+    assert script.load() is troth.cli.main
+
+
+def test_a_closed_pipe_is_quiet(program):
+    process = program("strongest", "path:n=300000")
+    assert process.stdout.readline() == "1\n"
+    process.stdout.close()
+    assert process.stderr.read().count("\n") == 1  # the seconds
+    assert process.wait() == 141
+
+
+def test_interrupt(run, monkeypatch):
+    def read_graph(*_):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(_options, "read_graph", read_graph)
+    code, out, err = run("info", "path:n=4")
+    assert (code, out) == (130, "")
+    assert err.strip() == "troth: interrupted"
+
+
+def test_help_and_version(run):
+    alone, asked = run(), run("--help")
+    assert alone == asked
+    assert (alone.code, alone.err) == (0, "")
+    assert all(f"  {command} " in alone.out for command in COMMANDS)
+    assert run("--version").out == f"troth {troth.__version__}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert f"  troth {command} " in out
+    assert "--json" in out
+
+
+def test_help_of_match_lists_algorithms_and_their_options(run):
+    out = run("match", "--help").out
+    assert all(f"  {name} " in out for name in ALGORITHMS)
+    assert all(f"-O {name}=" in out for engine in TABLE for name in engine.options)
+
+
+def test_words_are_those_of_the_library():
+    assert tuple(_options.Ties) == TIES
+    assert tuple(_options.WeightRule) == WEIGHTS
+    assert tuple(_options.Merge) == SYMMETRIZE
+    assert tuple(_options.Algorithm) == ALGORITHMS
+
+
+@pytest.mark.parametrize(
+    ("code", "allowed"),
+    [
+        ("import troth", ()),
+        ("import troth.cli; troth.cli.main(['--help'])", ()),
+        ("import troth; troth.Graph", ("numpy",)),
+    ],
+)
+def test_start_is_light(code, allowed):
+    check = f"import sys\n{code}\nprint([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == str([*allowed])
+
+
+def test_no_bar_without_a_terminal(run, monkeypatch):
+    monkeypatch.setattr(_report, "PATIENCE", 0.0)
+    assert run("info", "path:n=100").err == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudo-terminals")
+def test_bar_on_a_terminal(monkeypatch):
+    monkeypatch.setattr(_report, "PATIENCE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    reader, writer = os.openpty()
+    with open(writer, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with _report.waiting("reading") as report:
+            report("matching", 1, 4)
+            seen = b""
+            while b"matching" not in seen:  # read blocks until the bar is drawn
+                seen += os.read(reader, 1000)
+    os.close(reader)

@@ -1,0 +1,109 @@
+"""Bad usage and bad input: one line, exit code 2, nothing written."""
+
+from __future__ import annotations
+
+import pytest
+
+MTX = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 3\n"  # promises two entries, has one
+
+BAD = [
+    # usage
+    (["frobnicate"], "frobnicate"),
+    (["--frobnicate"], "--frobnicate"),
+    (["match"], "GRAPH"),
+    (["match", "path:n=4", "spare"], "spare"),
+    (["match", "path:n=4", "--frobnicate"], "--frobnicate"),
+    (["match", "path:n=4", "-a", "blossom"], "'locally-dominant'"),
+    (["match", "path:n=4", "--ties", "fair"], "'hash', 'low', 'high'"),
+    (["match", "path:n=4", "--device", "abacus"], "device='abacus' is not known: choose auto, cpu"),
+    (["match", "path:n=4", "-a", "greedy", "--device", "mpi"], "greedy has no engine on device='mpi': choose cpu"),
+    (["match", "path:n=4", "--device", "cpu:1"], "the CPU is just 'cpu'"),
+    (["match", "path:n=4", "--threads", "0"], "--threads"),
+    (["match", "path:n=4", "--threads", "1000000"], "threads"),
+    (["match", "path:n=4", "--seed", "many"], "--seed"),
+    (["match", "path:n=4", "--weights", "heavy"], "'keep', 'abs', 'unit', 'random', 'paper'"),
+    (["info", "path:n=4", "--symmetrize", "no"], "'max', 'min', 'sum', 'mean'"),
+    (["info", "path:n=4", "--base", "2"], "--base"),
+    (["strongest", "path:n=4", "--device", "abacus"], "device='abacus' is not known"),
+    (["verify", "path:n=4"], "MATES"),
+    (["verify", "path:n=4", "m.txt", "-a", "blossom"], "'suitor'"),
+    (["generate", "path:n=4"], "--output"),
+    (["convert", "path:n=4"], "FILE"),
+    # options of engines
+    (["match", "path:n=4", "-O", "presort"], "-O 'presort' is not name=value"),
+    (["match", "path:n=4", "-O", "=1"], "-O '=1' is not name=value"),
+    (["match", "path:n=4", "-O", "presort=1", "-O", "presort=0"], "-O presort is given twice"),
+    (["match", "path:n=4", "-O", "presort=perhaps"], "presort='perhaps' is not accepted: give true or false"),
+    (["match", "path:n=4", "-O", "threads=2"], "suitor on cpu has no option 'threads': its options are presort"),
+    (["match", "path:n=4", "-a", "blue-red", "-O", "p=1"], "between 0 and 1"),
+    # graphs
+    (["match", "absent.mtx"], "absent.mtx: there is no such file"),
+    (["match", "bad.mtx"], "bad.mtx"),
+    (["match", "bad.mtx", "--json"], "bad.mtx"),
+    (["match", "empty.csv"], "empty.csv: the file is empty"),
+    (["match", "picture.png"], "picture.png: unknown extension"),
+    (["match", "folder.mtx"], "folder.mtx"),
+    (["match", "laplacian.csv"], 'weights="abs"'),
+    (["match", "rmat:scale=x"], "scale='x' must be a whole number"),
+    (["match", "rmat:scale=4,colour=red"], "rmat has no parameter 'colour'"),
+    (["info", "bad.mtx"], "bad.mtx"),
+    (["strongest", "bad.mtx"], "bad.mtx"),
+    (["verify", "path:n=4", "absent.txt"], "absent.txt"),
+    (["verify", "bad.mtx", "mates.txt"], "bad.mtx"),
+    (["convert", "bad.mtx", "out.csr"], "bad.mtx"),
+    (["generate", "blob:n=4", "-o", "out.mtx"], "'blob' is not a family"),
+    (["generate", "bad.mtx", "-o", "out.mtx"], "'bad.mtx' is not a family"),
+    (["generate", "path", "-o", "out.mtx"], "path needs n"),
+    (["generate", "path", "n=4", "n=5", "-o", "out.mtx"], "n is given twice"),
+    (["generate", "path", "n", "-o", "out.mtx"], "'n' is not name=value"),
+    # outputs; the graph is bad too, so these are refused before it is read
+    (["match", "bad.mtx", "-o", "absent/mates.txt"], "there is no folder absent"),
+    (["match", "bad.mtx", "-o", "folder.mtx"], "folder.mtx: a folder or a device stands there"),
+    (["strongest", "bad.mtx", "-o", "absent/strong.txt"], "there is no folder absent"),
+    (["convert", "bad.mtx", "out.png"], "out.png: unknown extension"),
+    (["convert", "bad.mtx", "absent/out.mtx"], "there is no folder absent"),
+    (["convert", "bad.mtx", "folder.mtx"], "folder.mtx: a folder or a device stands there"),
+    (["convert", "path:n=4", "folder.csr"], "folder.csr: a folder that is not a graph stands there"),
+    (["generate", "path:n=4", "-o", "out"], "out: unknown extension"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of things to stumble over, and what is in it."""
+    (tmp_path / "bad.mtx").write_text(MTX)
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "laplacian.csv").write_text("0,1,-1\n")
+    (tmp_path / "mates.txt").write_text("1\n0\n3\n2\n")
+    (tmp_path / "picture.png").write_text("picture")
+    for name in ("folder.mtx", "folder.csr"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def content(folder):
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize(("arguments", "reason"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_one_line_and_exit_code_2(run, folder, arguments, reason):
+    before = content(folder)
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("troth: ")
+    assert err.count("\n") == 1
+    assert reason in err
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [["match", "bad.mtx", "-o", "mates.txt"], ["strongest", "bad.mtx", "-o", "mates.txt"]]
+)
+def test_what_stood_there_stays(run, folder, arguments):
+    before = content(folder)
+    assert run(*arguments).code == 2
+    assert content(folder) == before
+
+
+def test_devices_are_not_replaced(run):
+    assert run("match", "path:n=4", "-o", "/dev/null").code == 2
