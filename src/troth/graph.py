@@ -15,7 +15,7 @@ only a mismatch takes the slow path that names the entry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
@@ -48,7 +48,7 @@ class Graph:
     vertex_weights: np.ndarray | None = None
     ids: np.ndarray | None = None
     notes: dict[str, int] = field(default_factory=dict)
-    weight_range: tuple[int, int] | None = None  # least and greatest weight *bits*; found on demand where not given
+    weight_range: tuple[int, int, int] | None = None  # see bits_range; found on demand where not given
 
     @property
     def n(self) -> int:
@@ -63,11 +63,11 @@ class Graph:
     def __repr__(self) -> str:
         return f"Graph(n={self.n}, m={self.m}, weights={self.weights.dtype})"
 
-    def bits_range(self) -> tuple[int, int]:
-        """Least and greatest weight bits (see ``order.py``); (1, 1) for a graph without edges."""
+    def bits_range(self) -> tuple[int, int, int]:
+        """Least, greatest and union (bitwise or) of the weight bits (see ``order.py``); ones where there is no edge."""
         if self.weight_range is None:
             bits = self.weights.view(f"u{self.weights.dtype.itemsize}")
-            found = (int(bits.min()), int(bits.max())) if bits.size else (1, 1)
+            found = (int(bits.min()), int(bits.max()), int(np.bitwise_or.reduce(bits))) if bits.size else (1, 1, 1)
             object.__setattr__(self, "weight_range", found)
         return self.weight_range
 
@@ -89,6 +89,7 @@ class Matrix:
     matrix: Any
     pattern: bool = False
     vertex_weights: np.ndarray | None = None
+    ids: np.ndarray | None = None
     where: str = "the matrix"
     base: int = 0
 
@@ -161,8 +162,8 @@ def as_graph(
     if isinstance(obj, Graph):
         if weights == "keep":
             return obj
-        again = _from_matrix(Matrix(obj.to_scipy(), vertex_weights=obj.vertex_weights), weights, symmetrize, seed)
-        return replace(again, ids=obj.ids)
+        matrix = Matrix(obj.to_scipy(), vertex_weights=obj.vertex_weights, ids=obj.ids)
+        return _from_matrix(matrix, weights, symmetrize, seed)
     source = obj if isinstance(obj, (Matrix, Edges)) else _open(obj, base, columns)
     gate = _from_matrix if isinstance(source, Matrix) else _from_edges
     return gate(source, weights, symmetrize, seed)
@@ -278,9 +279,9 @@ def _from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: int) -
     if found[gate.NONPOSITIVE] or found[gate.LOOPS]:
         indptr, indices, data = _drop(where, indptr, indices, data, found[gate.LOOPS], notes)
         found = None
-    weight_range = (found[gate.LEAST], found[gate.GREATEST]) if found and len(indices) else None
+    weight_range = tuple(found[gate.LEAST :]) if found and len(indices) else None
     indptr = indptr.astype(np.int64, copy=False)
-    return Graph(indptr, indices.astype(np.int32, copy=False), data, source.vertex_weights, None, notes, weight_range)
+    return Graph(indptr, indices.astype(np.int32, copy=False), data, source.vertex_weights, source.ids, notes, weight_range)
 
 
 def _rows(source: Matrix, rule: str, seed: int):
@@ -314,7 +315,7 @@ def _rows(source: Matrix, rule: str, seed: int):
     if (
         indptr[0] != 0
         or len(indptr) != n + 1
-        or (np.diff(indptr) < 0).any()
+        or (indptr[1:] < indptr[:-1]).any()
         or count > min(len(indices), len(matrix.data))
     ):
         raise TrothError(f"{where}: indptr is not a rising sequence from 0 to the number of entries")

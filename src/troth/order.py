@@ -9,12 +9,12 @@ Everything that compares works on unsigned integers:
   (IEEE 754) and of an integer are both in the order of the weights;
 - the *prefix* of a weight, 32 bits wide, 1 or more: the bits themselves where they fit, otherwise
   ``((bits - low) >> shift) + 1``, which never reverses an order but may merge neighbours;
-- an *offer*: ``prefix << 32 | priority`` in one 64-bit word; 0 is "no offer". Offers with equal prefixes of wide weights
-  are settled by the exact bits (see ``cpu/suitor.py``).
+- an *offer*: ``prefix << 32 | priority`` in one 64-bit word; 0 is "no offer". Offers with equal prefixes of wide
+  weights are settled by the exact bits (see ``cpu/suitor.py``).
 
 All tie rules are one formula with other constants, so one compiled kernel serves them all:
-``x = v ^ flip;  x = mul1 * x;  x ^= x >> shift;  x = mul2 * x`` (modulo 2^32). With shift 16 each step can be undone, hence
-the bijection; with shift 32 and multipliers 1 only the flip is left: v for "high", ~v for "low".
+``x = v ^ flip;  x = mul1 * x;  x ^= x >> shift;  x = mul2 * x`` (modulo 2^32). With shift 16 each step can be undone,
+hence the bijection; with shift 32 and multipliers 1 only the flip is left: v for "high", ~v for "low".
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TIE, COLOUR, PROPOSE, VISIT, CHOOSE, WEIGHT, PLACE = (np.uint64(tag) for tag in 
 
 
 class Order(NamedTuple):
-    """Constants of ``priority`` and its inverse, and of ``prefix``; all uint64, so that kernels take it as one argument."""
+    """Constants of ``priority``, its inverse and ``prefix``; all uint64, so that kernels take it as one argument."""
 
     flip: np.uint64
     mul1: np.uint64
@@ -47,10 +47,14 @@ class Order(NamedTuple):
     shift: np.uint64
     low: np.uint64  # the smallest weight's bits
     drop: np.uint64  # how many trailing bits of a wide weight the prefix loses
+    coarse: np.uint64  # 1 where unequal weights may have equal prefixes
 
 
-def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, int] = (1, 1)) -> Order:
-    """The order for a tie rule, a seed, and the least and greatest weight bits of a graph.
+def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, ...] = (1, 1)) -> Order:
+    """The order for a tie rule, a seed, and the least and greatest weight bits of a graph (``Graph.bits_range``).
+
+    A third number in ``weight_range`` is the union (bitwise or) of all weight bits: where it ends in as many zeros as the
+    prefix drops, nothing is lost. So integers, ones and widened float32 values in a float64 array have exact prefixes.
 
     >>> order = make_order("low")
     >>> priorities(order, 3).tolist() == [2**32 - 1, 2**32 - 2, 2**32 - 3]
@@ -58,18 +62,19 @@ def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, int] 
     """
     if ties not in TIES:
         raise TrothError(f"ties={ties!r} is not a tie rule: choose {', '.join(TIES)}")
-    low, high = weight_range
+    low, high, *union = weight_range
     # The greatest prefix, ((high - low) >> drop) + 1, must stay below 2^32.
     drop = max(0, int(high - low).bit_length() - 32)
     if ((high - low) >> drop) + 1 >= 2**32:
         drop += 1
+    coarse = bool(drop) and (not union or union[0] % 2**drop != 0)
     if ties == "hash":
         # Odd multipliers from the seed; any odd number has an inverse modulo 2^32.
         flip, mul1, mul2 = (hash_int(seed, TIE, word) >> 32 for word in range(3))
         mul1, mul2, shift = mul1 | 1, mul2 | 1, 16
     else:
         flip, mul1, mul2, shift = (2**32 - 1 if ties == "low" else 0), 1, 1, 32
-    words = (flip, mul1, mul2, pow(mul1, -1, 2**32), pow(mul2, -1, 2**32), shift, low, drop)
+    words = (flip, mul1, mul2, pow(mul1, -1, 2**32), pow(mul2, -1, 2**32), shift, low, drop, coarse)
     return Order(*(np.uint64(word) for word in words))
 
 

@@ -1,7 +1,7 @@
-"""A queue that several threads fill at once.
+"""A queue of vertices that several threads fill at once.
 
-Each worker gathers items in a buffer of its own and moves them to the queue by one atomic addition when it is full, and
-at the end (``flush``). So what was near in the graph stays near in the queue, and the shared counter is rarely touched.
+A worker gathers vertices in a batch of its own, say for one chunk of its work, and then appends the batch with one
+atomic addition. So what is near in the graph stays near in the queue, and the shared length is rarely touched.
 """
 
 from __future__ import annotations
@@ -13,37 +13,32 @@ from numba import njit
 
 from troth.cpu._atomics import fetch_add
 
-ROOM = 240  # items that a worker gathers
+CHUNK = 2048  # the largest chunk that ``chunk_size`` makes
 
 
 class Queue(NamedTuple):
-    """``items[: tail[0]]`` are in the queue; ``buffers[worker]`` is a count and the items gathered, on its own lines."""
+    """``items[: tail[0]]`` are in the queue."""
 
     items: np.ndarray
     tail: np.ndarray
-    buffers: np.ndarray
 
 
-def new_queue(capacity: int, threads: int) -> Queue:
-    """An empty queue of vertices for the workers 0..threads-1."""
-    return Queue(np.empty(capacity, np.int32), np.zeros(1, np.int64), np.zeros((threads, 256), np.int32))
+def new_queue(capacity: int, items: np.ndarray | None = None) -> Queue:
+    """A queue with room for so many vertices, holding ``items`` or nothing."""
+    queue = Queue(np.empty(capacity, np.int32), np.zeros(16, np.int64))  # the length has a cache line of its own
+    if items is not None:
+        queue.items[: len(items)] = items
+        queue.tail[0] = len(items)
+    return queue
 
 
-@njit(nogil=True, cache=True, inline="always")
-def push(queue, worker, v):
-    """Append v."""
-    own = queue.buffers[worker]
-    own[0] += 1
-    own[own[0]] = v
-    if own[0] == ROOM:
-        flush(queue, worker)
+def new_batches(threads: int, kinds: int = 1) -> np.ndarray:
+    """``batches[kind, worker]``: room for a chunk of pairs, and some more that is written but not counted."""
+    return np.empty((kinds, threads, 2 * CHUNK + 16), np.int32)
 
 
 @njit(nogil=True, cache=True)
-def flush(queue, worker):
-    """Move what the worker has gathered to the queue."""
-    own = queue.buffers[worker]
-    at = fetch_add(queue.tail, np.uint64(0), np.int64(own[0]))
-    for i in range(own[0]):
-        queue.items[at + i] = own[i + 1]
-    own[0] = 0
+def append(queue, batch, count):
+    """Add the first ``count`` vertices of a batch to the queue."""
+    at = fetch_add(queue.tail, np.uint64(0), np.int64(count))
+    queue.items[at : at + count] = batch[:count]

@@ -23,7 +23,7 @@ from numba.extending import overload
 from troth.cpu._atomics import prefetch
 from troth.cpu._team import chunk_size, new_cursor, run
 from troth.graph import Graph
-from troth.order import HALF, mix64, prefix, priority, vertex, weight_bits
+from troth.order import HALF, ONE, mix64, prefix, priority, vertex, weight_bits
 
 AHEAD = 4  # how many vertices before its own a row is fetched into the cache
 NONE = np.uint64(0)  # no offer
@@ -48,7 +48,11 @@ def over(total: int, threads: int, kernel: Callable, *args, progress: Callable[[
     return run(threads, kernel, cursor, chunk_size(total, threads), *args, cursor=cursor, progress=progress)
 
 
-@njit(nogil=True, cache=True)
+# What follows is inlined into the kernels (a call for every row costs as much as a row of eight entries), and calls
+# nothing that takes arrays (Numba would then count references to them, row by row).
+
+
+@njit(nogil=True, cache=True, inline="always")
 def fetch_row(rows, v):
     """Ask for the first cache lines of v's row."""
     start = np.uint64(rows.indptr[v])
@@ -73,7 +77,7 @@ def heaviest(rows, u, order, state, wanted):
     raise NotImplementedError("heaviest is for compiled code")
 
 
-@overload(heaviest)
+@overload(heaviest, inline="always")
 def _heaviest(rows, u, order, state, wanted):
     return _heaviest_wide if rows[2].dtype == types.uint64 else _heaviest_narrow
 
@@ -83,7 +87,7 @@ def _heaviest_narrow(rows, u, order, state, wanted):
     best = NONE
     for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
         v = np.uint32(rows.indices[e])
-        offer = np.uint64(rows.bits[e]) << HALF | priority(order, v)
+        offer = prefix(rows.bits[e], order) << HALF | priority(order, v)
         best = max(best, offer if may_choose(state, v, wanted) else NONE)
     return np.int32(vertex(order, best)) if best else np.int32(-1)
 
@@ -98,26 +102,18 @@ def _heaviest_wide(rows, u, order, state, wanted):
         second = max(second, min(best, offer))
         best = max(best, offer)
     if order.drop and best and best >> HALF == second >> HALF:
-        return _heaviest_exact(rows, u, order, state, wanted)
+        # Once more by the whole weights. The states are read anew, so the whole row counts again.
+        best = most = NONE
+        for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
+            v = np.uint32(rows.indices[e])
+            if rows.bits[e] >= most and may_choose(state, v, wanted):
+                offer = ONE << HALF | priority(order, v)
+                best = max(best, offer) if rows.bits[e] == most else offer
+                most = rows.bits[e]
     return np.int32(vertex(order, best)) if best else np.int32(-1)
 
 
-@njit(nogil=True, cache=True)
-def _heaviest_exact(rows, u, order, state, wanted):
-    """``heaviest`` by the whole weights. The states are read anew, so the whole row counts once more."""
-    best = np.int32(-1)
-    most = rank = np.uint64(0)
-    for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
-        v = np.uint32(rows.indices[e])
-        bits = rows.bits[e]
-        if bits >= most and may_choose(state, v, wanted):
-            other = priority(order, v)
-            if bits > most or other > rank:
-                best, most, rank = np.int32(v), bits, other
-    return best
-
-
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def luckiest(rows, u, stream, state, wanted):
     """The neighbour v with the largest hash, equal ones by the smaller id; ``stream`` hashes all that comes before v."""
     best = np.int32(-1)

@@ -14,7 +14,7 @@ from troth.cpu import _team
 from troth.order import WEIGHT, hash2, weight_bits
 
 # Columns of what a worker of ``check_rows`` reports.
-UNSORTED, OUTSIDE, LOOPS, NONPOSITIVE, NONFINITE, FINGERPRINT, LEAST, GREATEST = range(8)
+UNSORTED, OUTSIDE, LOOPS, NONPOSITIVE, NONFINITE, FINGERPRINT, LEAST, GREATEST, UNION = range(9)
 MERGE = {"max": 0, "min": 1, "sum": 2, "mean": 3}
 
 
@@ -25,7 +25,7 @@ def check_rows(worker, indptr, indices, data, bits, cursor, chunk, found):
     unsorted = outside = loops = nonpositive = nonfinite = np.uint64(0)
     total = np.uint64(0)
     least = np.uint64(2**64 - 1)
-    greatest = np.uint64(0)
+    greatest = union = np.uint64(0)
     while True:
         start = _team.take(cursor, chunk)
         if start >= n:
@@ -43,6 +43,7 @@ def check_rows(worker, indptr, indices, data, bits, cursor, chunk, found):
                 nonpositive += np.uint64(not x > 0)
                 least = min(least, b)
                 greatest = max(greatest, b)
+                union |= b
                 low, high = np.uint64(min(u, v)), np.uint64(max(u, v))
                 h = (low << np.uint64(32) | high) * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xD6E8FEB86659FD93)
                 h = (h ^ (h >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -61,18 +62,20 @@ def check_rows(worker, indptr, indices, data, bits, cursor, chunk, found):
     found[worker, FINGERPRINT] = total
     found[worker, LEAST] = least
     found[worker, GREATEST] = greatest
+    found[worker, UNION] = union
 
 
 def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> list[int]:
-    """The columns above, added up (least and greatest: of all entries; meaningful where all are positive)."""
+    """The columns above over all workers; the last three are of all entries and mean something where all are positive."""
     threads = _team.thread_count(None, len(indices))
     cursor = _team.new_cursor()
-    found = np.zeros((threads, 8), np.uint64)
+    found = np.zeros((threads, 9), np.uint64)
     chunk = _team.chunk_size(len(indptr), threads)
     _team.run(threads, check_rows, indptr, indices, data, weight_bits(data), cursor, chunk, found, cursor=cursor)
     with np.errstate(over="ignore"):
         total = found.sum(axis=0, dtype=np.uint64)
     total[LEAST], total[GREATEST] = found[:, LEAST].min(), found[:, GREATEST].max()
+    total[UNION] = np.bitwise_or.reduce(found[:, UNION])
     return [int(x) for x in total]
 
 
@@ -131,21 +134,18 @@ def merge_rows(indptr, indices, data, t_indptr, t_indices, t_data, mode, write, 
             v = min(va, vb)
             if v != u:
                 if write:
-                    x = data[a] if va == v else t_data[b]
-                    if va == vb:
-                        y = t_data[b]
-                        if mode == 0:
-                            x = max(x, y)
-                        elif mode == 1:
-                            x = min(x, y)
-                        elif mode == 2:
-                            x = x + y
-                        else:
-                            x = x + (y - x) / 2  # no overflow; symmetric in x and y but for rounding
-                            if u > v:
-                                x = y + (data[a] - y) / 2
                     new_indices[to] = v
-                    new_data[to] = x
+                    if va != vb:
+                        new_data[to] = data[a] if va == v else t_data[b]
+                    elif mode == 0:
+                        new_data[to] = max(data[a], t_data[b])
+                    elif mode == 1:
+                        new_data[to] = min(data[a], t_data[b])
+                    elif mode == 2:
+                        new_data[to] = data[a] + t_data[b]
+                    else:  # from the lower row's side, so that rounding is the same in both directions
+                        x, y = (data[a], t_data[b]) if u < v else (t_data[b], data[a])
+                        new_data[to] = x + (y - x) / 2
                 to += 1
             a += va == v
             b += vb == v

@@ -18,20 +18,20 @@ from time import perf_counter
 import numpy as np
 from numba import njit
 
-from troth.cpu._rows import over
+from troth.cpu._rows import over, rows_of
 from troth.cpu._sort import merge_sort, radix_sort
 from troth.cpu._team import run as run_team
 from troth.cpu._team import take, thread_count
 from troth.graph import Graph
-from troth.order import HALF, MASK, ONE, Order, priority, vertex, weight_bits
+from troth.order import HALF, MASK, ONE, Order, priority, vertex
 
 LONG = 1 << 16  # runs from this length on are worth the calls of a radix sort
 
 
 @njit(nogil=True, cache=True)
-def list_edges(worker, cursor, chunk, indptr, indices, bits, order, keys, ranks):
+def list_edges(worker, cursor, chunk, rows, order, keys, ranks):
     """Every edge once, from the row of its smaller end; on one thread."""
-    n = len(indptr) - 1
+    n = len(rows.indptr) - 1
     to = np.uint64(0)
     while True:
         first = take(cursor, chunk)
@@ -39,10 +39,10 @@ def list_edges(worker, cursor, chunk, indptr, indices, bits, order, keys, ranks)
             return
         for u in range(first, min(first + chunk, n)):
             own = priority(order, u)
-            for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-                if indices[e] > u:
-                    other = priority(order, indices[e])
-                    keys[to] = bits[e]
+            for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
+                if rows.indices[e] > u:
+                    other = priority(order, rows.indices[e])
+                    keys[to] = rows.bits[e]
                     ranks[to] = max(own, other) << HALF | min(own, other)
                     to += ONE
 
@@ -84,11 +84,11 @@ def take_edges(worker, cursor, chunk, ranks, order, mate):
 
 def sorted_ranks(graph: Graph, order: Order, threads: int) -> np.ndarray:
     """The ranks of all edges, by decreasing (weight, rank)."""
-    bits, m = weight_bits(graph.weights), graph.m
-    keys, ranks = np.empty(m, bits.dtype), np.empty(m, np.uint64)
-    over(graph.n, 1, list_edges, graph.indptr, graph.indices, bits, order, keys, ranks)
+    rows, m = rows_of(graph), graph.m
+    keys, ranks = np.empty(m, rows.bits.dtype), np.empty(m, np.uint64)
+    over(graph.n, 1, list_edges, rows, order, keys, ranks)
     keys, ranks = radix_sort(keys, ranks, threads, descending=True)
-    spare, long = (np.empty(LONG, bits.dtype), np.empty(LONG, np.uint64)), np.empty((m // LONG, 2), np.int64)
+    spare, long = (np.empty(LONG, keys.dtype), np.empty(LONG, np.uint64)), np.empty((m // LONG, 2), np.int64)
     [count] = run_team(1, settle_runs, keys, *spare, ranks, long)
     for start, stop in long[:count]:
         ranks[start:stop], _ = radix_sort(ranks[start:stop], None, threads, descending=True)

@@ -22,17 +22,17 @@ from time import perf_counter
 import numpy as np
 from numba import njit
 
-from troth.cpu._atomics import fetch_add, load
+from troth.cpu._atomics import load
+from troth.cpu._queue import CHUNK, append, new_batches, new_queue
 from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of
 from troth.cpu._team import FAR, new_cursor, take, thread_count
 from troth.cpu._team import run as run_team
 from troth.graph import Graph
 from troth.order import Order
 
-CHUNK = 2048  # the largest chunk of live vertices, and what a worker has room for
 SMALL = 1024  # live vertices; a round with fewer is over before a team is awake
 NEVER = np.int32(2**31 - 1)  # the round in which an unmatched vertex was matched
-LIVE, LOOKED = np.uint64(0), np.uint64(1)  # the two lists of ``look_again``, and their lengths in ``tails``
+LIVE, LOOKED = 0, 1  # kinds of batches
 
 
 @njit(nogil=True, cache=True)
@@ -48,17 +48,18 @@ def find_strongest(worker, cursor, chunk, rows, order, strongest):
 
 
 @njit(nogil=True, cache=True)
-def check_handshaking(worker, cursor, chunk, r, looked, count, strongest, mate, matched_in):
+def check_handshaking(worker, cursor, chunk, r, looked, strongest, mate, matched_in):
     """Match those who looked, and found someone who points back.
 
     If both looked, two threads may match the two; they write the same.
     """
+    count = looked.tail[0]
     while True:
         first = take(cursor, chunk)
         if first >= count:
             return
         for i in range(first, min(first + chunk, count)):
-            v = looked[i]
+            v = looked.items[i]
             s = strongest[v]
             if strongest[s] == v:
                 mate[v], mate[s] = s, v
@@ -66,19 +67,13 @@ def check_handshaking(worker, cursor, chunk, r, looked, count, strongest, mate, 
 
 
 @njit(nogil=True, cache=True)
-def append(list_, tails, which, batch, count):
-    """Add a batch to a list that other threads add to as well."""
-    at = fetch_add(tails, which, np.int64(count))
-    list_[at : at + count] = batch[:count]
-
-
-@njit(nogil=True, cache=True)
-def look_again(worker, cursor, chunk, live, count, rows, order, mate, batches, strongest, next_live, looked, tails):
+def look_again(worker, cursor, chunk, live, rows, order, mate, batches, strongest, next_live, looked):
     """The live vertices whose strongest neighbour was matched look for another.
 
     ``looked`` gets those who found one, ``next_live`` all who are free; who found none drops out the next time. Returns
     how many looked, and the entries that they read.
     """
+    count = live.tail[0]
     scans = read = 0
     free, looking = batches[LIVE, worker], batches[LOOKED, worker]
     while True:
@@ -87,7 +82,7 @@ def look_again(worker, cursor, chunk, live, count, rows, order, mate, batches, s
             return scans, read
         stay = look = found = 0
         for i in range(first, min(first + chunk, count)):
-            v = live[i]
+            v = live.items[i]
             s = strongest[v]
             alive = (mate[v] < 0) & (s >= 0)
             free[stay] = looking[look] = v
@@ -102,23 +97,20 @@ def look_again(worker, cursor, chunk, live, count, rows, order, mate, batches, s
             looking[found] = v
             found += strongest[v] >= 0
         scans += look
-        append(next_live, tails, LIVE, free, stay)
-        append(looked, tails, LOOKED, looking, found)
+        append(next_live, free, stay)
+        append(looked, looking, found)
 
 
 @njit(nogil=True, cache=True)
-def small_rounds(worker, cursor, inner, r, lives, looked, tails, rows, order, batches, strongest, mate, matched_in):
+def small_rounds(worker, cursor, inner, r, live, spare, looked, rows, order, batches, strongest, mate, matched_in):
     """Rounds r, r + 1, ... on one thread, until no edge is left or an interrupt; returns the next r and the counts."""
     scans = read = 0
-    while tails[LOOKED] > 0 and load(cursor, np.uint64(0)) < FAR:
-        live, next_live = lives[r & 1], lives[1 - (r & 1)]
+    while looked.tail[0] > 0 and load(cursor, np.uint64(0)) < FAR:
         inner[0] = 0
-        check_handshaking(worker, inner, CHUNK, r, looked, tails[LOOKED], strongest, mate, matched_in)
-        count = tails[LIVE]
-        inner[0] = tails[LIVE] = tails[LOOKED] = 0
-        look, seen = look_again(
-            worker, inner, CHUNK, live, count, rows, order, mate, batches, strongest, next_live, looked, tails
-        )
+        check_handshaking(worker, inner, CHUNK, r, looked, strongest, mate, matched_in)
+        inner[0] = spare.tail[0] = looked.tail[0] = 0
+        look, seen = look_again(worker, inner, CHUNK, live, rows, order, mate, batches, strongest, spare, looked)
+        live, spare = spare, live
         scans += look
         read += seen
         r += 1
@@ -160,26 +152,24 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> t
     clock.append(perf_counter())
 
     mate, matched_in = np.full(n, -1, np.int32), np.full(n, NEVER)
-    looked = np.flatnonzero(pointing >= 0).astype(np.int32)
-    lives = np.stack([looked, looked])
-    tails, batches = np.array([len(looked)] * 2), np.empty((2, threads, CHUNK + 1), np.int32)
+    pointed = np.flatnonzero(pointing >= 0)
+    live, spare, looked = new_queue(n, pointed), new_queue(n), new_queue(n, pointed)
+    batches = new_batches(threads, 2)
     r, counts = 0, [(n, len(graph.indices))]
-    while tails[LOOKED] > 0:
+    while looked.tail[0]:
+        count = int(live.tail[0])
         if progress is not None:
-            progress("match", n - int(tails[LIVE]), n)
-        if tails[LIVE] <= SMALL:
+            progress("match", n - count, n)
+        if count <= SMALL:
             cursor = new_cursor()
-            state = (r, lives, looked, tails, rows, order, batches, pointing, mate, matched_in)
+            state = (r, live, spare, looked, rows, order, batches, pointing, mate, matched_in)
             [(r, *part)] = run_team(1, small_rounds, cursor, new_cursor(), *state, cursor=cursor)
             counts.append(part)
         else:
-            live, next_live = lives[r & 1], lives[1 - (r & 1)]
-            count = int(tails[LOOKED])
-            over(count, threads, check_handshaking, r, looked, count, pointing, mate, matched_in)
-            count = int(tails[LIVE])
-            tails[:] = 0
-            state = (live, count, rows, order, mate, batches, pointing, next_live, looked, tails)
-            counts += over(count, threads, look_again, *state)
+            over(int(looked.tail[0]), threads, check_handshaking, r, looked, pointing, mate, matched_in)
+            spare.tail[0] = looked.tail[0] = 0
+            counts += over(count, threads, look_again, live, rows, order, mate, batches, pointing, spare, looked)
+            live, spare = spare, live
             r += 1
     clock.append(perf_counter())
 

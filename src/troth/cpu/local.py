@@ -14,11 +14,12 @@ from time import perf_counter
 import numpy as np
 from numba import njit
 
-from troth.cpu._rows import heaviest, luckiest, over
+from troth.cpu._atomics import prefetch
+from troth.cpu._rows import AHEAD, fetch_row, heaviest, luckiest, over, rows_of
 from troth.cpu._sort import radix_sort
 from troth.cpu._team import take, thread_count
 from troth.graph import Graph
-from troth.order import CHOOSE, VISIT, Order, hash1, weight_bits
+from troth.order import CHOOSE, VISIT, Order, hash1
 
 
 @njit(nogil=True, cache=True)
@@ -34,7 +35,7 @@ def hash_vertices(worker, cursor, chunk, seed, keys):
 
 
 @njit(nogil=True, cache=True)
-def visit_vertices(worker, cursor, chunk, weighted, visit, seed, indptr, indices, bits, order, mate):
+def visit_vertices(worker, cursor, chunk, weighted, visit, seed, rows, order, mate):
     """Each vertex, if it is free, takes the free neighbour that is heaviest, or luckiest; returns scans and reads."""
     n = len(visit)
     scans = read = 0
@@ -43,17 +44,20 @@ def visit_vertices(worker, cursor, chunk, weighted, visit, seed, indptr, indices
         if first >= n:
             return scans, read
         for i in range(first, min(first + chunk, n)):
+            # The order is random: without fetching ahead, every step would wait for memory.
+            if i + 2 * AHEAD < n:
+                prefetch(rows.indptr, np.uint64(visit[i + 2 * AHEAD]))
+                fetch_row(rows, visit[i + AHEAD])
             u = visit[i]
             if mate[u] < 0:
-                start, stop = indptr[u], indptr[u + 1]
                 if weighted:
-                    v = heaviest(start, stop, indices, bits, order, mate, -1)
+                    v = heaviest(rows, u, order, mate, -1)
                 else:
-                    v = luckiest(start, stop, indices, hash1(seed, CHOOSE, np.uint64(u)), mate, -1)
+                    v = luckiest(rows, u, hash1(seed, CHOOSE, np.uint64(u)), mate, -1)
                 if v >= 0:
                     mate[u], mate[v] = v, u
                 scans += 1
-                read += stop - start
+                read += rows.indptr[u + 1] - rows.indptr[u]
 
 
 def _run(weighted: bool, graph: Graph, order: Order, threads, seed, progress) -> tuple[np.ndarray, dict]:
@@ -64,9 +68,9 @@ def _run(weighted: bool, graph: Graph, order: Order, threads, seed, progress) ->
     _, visit = radix_sort(keys, np.arange(n, dtype=np.int32), threads)
     clock.append(perf_counter())
     mate = np.full(n, -1, np.int32)
-    rows = (graph.indptr, graph.indices, weight_bits(graph.weights))
     report = None if progress is None else lambda done: progress("match", min(done, n), n)
-    [(scans, read)] = over(n, 1, visit_vertices, weighted, visit, seed, *rows, order, mate, progress=report)
+    state = (weighted, visit, seed, rows_of(graph), order, mate)
+    [(scans, read)] = over(n, 1, visit_vertices, *state, progress=report)
     clock.append(perf_counter())
     seconds = {"sort": clock[1] - clock[0], "visit": clock[2] - clock[1]}
     return mate, {"scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}

@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit
 
 from troth.cpu._atomics import compare_and_swap, load
-from troth.cpu._queue import flush, new_queue, push
+from troth.cpu._queue import append, new_batches, new_queue
 from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of
 from troth.cpu._sort import sort_rows
 from troth.cpu._team import FAR, new_cursor, take, thread_count
@@ -34,7 +34,8 @@ from troth.graph import Graph
 from troth.order import Order
 
 SMALL = 1024  # vertices; a round with fewer in Q_C is over before a team is awake
-ROOM = 256  # vertices that a worker gathers before it processes them
+GATHER = 256  # vertices that wait before they are processed
+MATCHED, WAITING = 0, 1  # kinds of batches
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -68,50 +69,51 @@ def process_vertex(s, alone, rows, order, reached, candidate, mate):
 
 
 @njit(nogil=True, cache=True)
-def process_all(worker, cursor, chunk, alone, rows, order, reached, candidate, mate, queue):
+def process_all(worker, cursor, chunk, alone, rows, order, reached, candidate, mate, batches, queue):
     """Lines 6 and 7 of Algorithm 1; returns the scans and the entries read."""
     n = len(mate)
     scans = read = 0
+    matched = batches[MATCHED, worker]
     while True:
         first = take(cursor, chunk)
         if first >= n:
-            break
-        for s in range(first, min(first + chunk, n)):
+            return scans, read
+        last = min(first + chunk, n)
+        pairs = 0
+        for s in range(first, last):
             t, seen = process_vertex(s, alone, rows, order, reached, candidate, mate)
-            if t >= 0:
-                push(queue, worker, s)
-                push(queue, worker, t)
-            scans += 1
             read += seen
-    flush(queue, worker)
-    return scans, read
+            matched[2 * pairs], matched[2 * pairs + 1] = s, t
+            pairs += t >= 0
+        scans += last - first
+        append(queue, matched, 2 * pairs)
 
 
 @njit(nogil=True, cache=True)
-def process_waiting(worker, waiting, count, alone, rows, order, reached, candidate, mate, queue):
+def process_waiting(waiting, count, alone, rows, order, reached, candidate, mate, matched, queue):
     """Line 12 for some vertices; returns the entries read."""
-    read = 0
+    read = pairs = 0
     for i in range(count):
         if i + AHEAD < count:
             fetch_row(rows, waiting[i + AHEAD])
         v = waiting[i]
         t, seen = process_vertex(v, alone, rows, order, reached, candidate, mate)
-        if t >= 0:
-            push(queue, worker, v)
-            push(queue, worker, t)
         read += seen
+        matched[2 * pairs], matched[2 * pairs + 1] = v, t
+        pairs += t >= 0
+    append(queue, matched, 2 * pairs)
     return read
 
 
 @njit(nogil=True, cache=True)
-def process_queue(worker, cursor, chunk, start, stop, waiting, alone, rows, order, reached, candidate, mate, queue):
+def process_queue(worker, cursor, chunk, start, stop, alone, rows, order, reached, candidate, mate, batches, queue):
     """Lines 9 to 12 for Q_C = queue[start:stop]: its neighbours whose candidate is gone look again.
 
     Line 11 as printed also finds u's own mate; every other vertex whose candidate is u is unmatched. They are gathered
     before they are processed, so that their rows can be fetched ahead; their candidate stays u meanwhile.
     """
     scans = read = count = 0
-    own = waiting[worker]
+    waiting, matched = batches[WAITING, worker], batches[MATCHED, worker]
     while True:
         first = start + take(cursor, chunk)
         if first >= stop:
@@ -122,27 +124,28 @@ def process_queue(worker, cursor, chunk, start, stop, waiting, alone, rows, orde
             u = queue.items[i]
             for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
                 v = rows.indices[e]
-                own[count] = v
+                waiting[count] = v
                 count += (load(candidate, np.uint32(v)) == u) & (v != mate[u])
-                if count == ROOM:
-                    read += process_waiting(worker, own, count, alone, rows, order, reached, candidate, mate, queue)
+                if count == GATHER:
+                    read += process_waiting(
+                        waiting, count, alone, rows, order, reached, candidate, mate, matched, queue
+                    )
                     scans += count
                     count = 0
             read += rows.indptr[u + 1] - rows.indptr[u]
-    read += process_waiting(worker, own, count, alone, rows, order, reached, candidate, mate, queue)
-    flush(queue, worker)
+    read += process_waiting(waiting, count, alone, rows, order, reached, candidate, mate, matched, queue)
     return scans + count, read
 
 
 @njit(nogil=True, cache=True)
-def process_small(worker, cursor, inner, start, waiting, rows, order, reached, candidate, mate, queue):
+def process_small(worker, cursor, inner, start, rows, order, reached, candidate, mate, batches, queue):
     """Lines 8 to 13 on one thread, until Q_C is empty or large, or an interrupt; also returns where Q_C starts then."""
     rounds = scans = read = 0
     stop = queue.tail[0]
     while 0 < stop - start <= SMALL and load(cursor, np.uint64(0)) < FAR:
         inner[0] = 0
         looked, seen = process_queue(
-            worker, inner, SMALL, start, stop, waiting, True, rows, order, reached, candidate, mate, queue
+            worker, inner, SMALL, start, stop, True, rows, order, reached, candidate, mate, batches, queue
         )
         rounds += 1
         scans += looked
@@ -162,8 +165,8 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
 
     reached = graph.indptr[:-1].copy() if presort else np.empty(0, np.int64)
     candidate, mate = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-    queue, waiting = new_queue(n, threads), np.empty((threads, ROOM), np.int32)
-    state, alone = (rows, order, reached, candidate, mate, queue), threads == 1
+    queue, alone = new_queue(n), threads == 1
+    state = (rows, order, reached, candidate, mate, new_batches(threads, 2), queue)
     report = None if progress is None else lambda done: progress("match", min(done, n), n)
     counts = [(0, *part) for part in over(n, threads, process_all, alone, *state, progress=report)]
     start = 0
@@ -171,10 +174,10 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
         stop = int(queue.tail[0])
         if stop - start <= SMALL:
             cursor = new_cursor()
-            [(start, *part)] = run_team(1, process_small, cursor, new_cursor(), start, waiting, *state, cursor=cursor)
+            [(start, *part)] = run_team(1, process_small, cursor, new_cursor(), start, *state, cursor=cursor)
             counts.append(part)
         else:
-            parts = over(stop - start, threads, process_queue, start, stop, waiting, alone, *state)
+            parts = over(stop - start, threads, process_queue, start, stop, alone, *state)
             counts += [(worker == 0, *part) for worker, part in enumerate(parts)]
             start = stop
     clock.append(perf_counter())

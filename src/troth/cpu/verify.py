@@ -162,7 +162,7 @@ class Units(NamedTuple):
 
 def make_units(graph: Graph) -> Units:
     """Units in which the greatest weight is just below 2^63 (integers) or at most 2^62 (floats)."""
-    _, greatest = graph.bits_range()
+    greatest = graph.bits_range()[1]
     dtype = graph.weights.dtype
     if dtype.kind != "f":
         return Units(np.int64(63 - greatest.bit_length()), 1.0, 1.0)

@@ -1,0 +1,418 @@
+"""Suitor: every vertex makes an offer to the best neighbour that does not hold a better one.
+
+Reference: F. Manne and M. Halappanavar, New effective multithreaded matching algorithms, IPDPS 2014; Md. Naim et al., HiPC
+2015, Algorithm 3, with compare-and-swap instead of locks, and with the errata: a vertex whose offer fails or is displaced
+looks again.
+
+State: one 64-bit word a vertex, the best offer that it holds: ``weight prefix << 32 | priority of the suitor`` (0: none).
+Invariant: words only grow, and a vertex that is in no queue has its own offer standing at exactly one neighbour, or no
+neighbour is left that would take it. Words that only grow have one fixed point, so the order of visits, threads and races
+change the work, never the matching; at the end suitors are mutual, and the suitor is the mate.
+
+What is added to Algorithm 3, none of which changes the matching:
+
+1. *First choices in a stream.* The two best neighbours of 64 vertices at a time are found without looking at any offer:
+   keys are made in one flat loop over consecutive entries, which compilers turn into vector code, and a row's maximum
+   needs no branch. Most first offers stand for good.
+2. *A queue.* A vertex whose two offers failed, or that was displaced, waits until the 64 are through; where neighbours are
+   far apart in memory, the rows and words that the queue will need are fetched ahead. Only here are words gathered.
+3. *Waves.* Where all weights are equal, priorities alone decide, and visiting the vertices from high to low priority
+   displaces hardly anyone; see ``propose_wave``.
+
+Wide weights (``order.coarse``): equal prefixes are settled by the exact weights, found in v's own sorted row. The second
+choice of the stream may then be wrong and is not used.
+
+Memory: 12 bytes a vertex (word and mate). Cost: about 1.3 looks at each row on random weights; O(m Delta) at worst, O(m)
+after the sort with ``presort=True``.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+
+from troth.cpu import _team
+from troth.cpu._atomics import compare_and_swap, load, prefetch
+from troth.cpu._jit import inlined, kernel
+from troth.cpu._rows import over, rows_of
+from troth.cpu._sort import radix_sort, sort_rows
+from troth.cpu.verify import find
+from troth.graph import Graph
+from troth.order import HALF, MASK, ONE, Order, prefix, priority, vertex
+
+NONE = np.uint64(0)  # no offer, no key
+LOST = np.uint64(2**64 - 1)  # the neighbour holds a better offer
+TWO = np.uint64(2)
+GROUP = np.uint64(64)  # vertices whose first choices are found together
+TILE = np.uint64(4096)  # keys made at a time
+NEAR = np.uint64(2**15)  # ids this close are likely to share the cache
+# A worker's scratch: keys, then the first choices, second choices and the queue of a group.
+FIRST, SECOND, QUEUE = TILE, TILE + GROUP, TILE + GROUP + GROUP
+SCRATCH = int(QUEUE + GROUP)
+WAVES, WAVE_SHIFT = 32, 27  # the top five bits of the priority
+
+
+# ---- offers ----
+
+
+@kernel
+def weight_at(indptr, indices, bits, v, u):
+    """The exact bits of w(v, u)."""
+    start, stop = np.uint64(indptr[v]), np.uint64(indptr[v + ONE])
+    return bits[find(indices, start, stop, u)]
+
+
+@inlined
+def wins(indptr, indices, bits, order, v, offer, held):
+    """Whether v prefers an offer to the one that it holds."""
+    if not order.coarse or offer >> HALF != held >> HALF:
+        return offer > held
+    ours, theirs = weight_at(indptr, indices, bits, v, vertex(order, offer)), weight_at(indptr, indices, bits, v, vertex(order, held))
+    return ours > theirs or (ours == theirs and offer > held)
+
+
+@inlined
+def make_offer(indptr, indices, bits, order, rank, key, state):
+    """The vertex of priority ``rank`` makes an offer to the neighbour of ``key``.
+
+    Returns the offer that was displaced (NONE: v held none), or LOST. The exchange itself tells what v holds by now.
+    """
+    v = vertex(order, key)
+    offer = (key & ~MASK) | rank
+    held = load(state, v)
+    while wins(indptr, indices, bits, order, v, offer, held):
+        seen = compare_and_swap(state, v, held, offer)
+        if seen == held:
+            return held
+        held = seen
+    return LOST
+
+
+# ---- first choices ----
+
+
+@inlined
+def make_keys(indptr, indices, bits, order, start, stop, base, scratch):
+    """scratch[base:] = the keys (prefix, priority of the neighbour) of entries start..stop-1.
+
+    ``priority`` written out in 32-bit arithmetic: 16 lanes of a vector register instead of 8.
+    """
+    flip, mul1, mul2 = np.uint32(order.flip), np.uint32(order.mul1), np.uint32(order.mul2)
+    for i in range(stop - start):
+        x = np.uint32(np.uint32(np.uint32(indices[start + i]) ^ flip) * mul1)
+        x ^= np.uint32(np.uint64(x) >> order.shift)
+        scratch[base + i] = prefix(bits[start + i], order) << HALF | np.uint64(np.uint32(x * mul2))
+
+
+@inlined
+def best_two(base, count, best, second, scratch):
+    """The two largest of ``best``, ``second`` and some keys."""
+    for i in range(base, base + count):
+        key = scratch[i]
+        second = max(second, min(best, key))
+        best = max(best, key)
+    return best, second
+
+
+@inlined
+def choose(indptr, indices, bits, order, first, last, base, scratch):
+    """First and second choices of the vertices first..last-1; looks at no offer."""
+    start, stop = np.uint64(indptr[first]), np.uint64(indptr[last])
+    together = stop - start <= TILE
+    if together:
+        make_keys(indptr, indices, bits, order, start, stop, base, scratch)
+    for u in range(first, last):
+        begin, end = np.uint64(indptr[u]), np.uint64(indptr[u + ONE])
+        best = second = NONE
+        if together:
+            best, second = best_two(base + begin - start, end - begin, best, second, scratch)
+        else:
+            while begin < end:
+                count = min(end - begin, TILE)
+                make_keys(indptr, indices, bits, order, begin, begin + count, base, scratch)
+                best, second = best_two(base, count, best, second, scratch)
+                begin += count
+        scratch[base + FIRST + u - first] = best
+        scratch[base + SECOND + u - first] = second
+
+
+@inlined
+def offer_first(indptr, indices, bits, order, u, best, second, state):
+    """u's offers to its first and, if that fails, its second choice; returns who has to look again, or -1."""
+    if best == NONE:
+        return np.int64(-1)
+    rank = priority(order, u)
+    displaced = LOST
+    if not order.coarse or best >> HALF != second >> HALF:
+        displaced = make_offer(indptr, indices, bits, order, rank, best, state)
+    if displaced == LOST and not order.coarse:
+        if second == NONE:
+            return np.int64(-1)
+        displaced = make_offer(indptr, indices, bits, order, rank, second, state)
+    if displaced == NONE:
+        return np.int64(-1)
+    return np.int64(u) if displaced == LOST else np.int64(vertex(order, displaced))
+
+
+# ---- looking again ----
+
+
+@inlined
+def look(indptr, indices, bits, order, u, rank, state):
+    """Lines 10 to 16: the key of the heaviest neighbour that would take u's offer, or NONE."""
+    heaviest = bits[np.uint64(0)] ^ bits[np.uint64(0)]  # zero of the bits' own type
+    best = NONE
+    for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
+        weight = bits[e]
+        if weight < heaviest:
+            continue
+        v = np.uint64(np.uint32(indices[e]))
+        other = priority(order, v)
+        if weight == heaviest and other <= best & MASK:
+            continue
+        offer = prefix(weight, order) << HALF
+        if wins(indptr, indices, bits, order, v, offer | rank, load(state, v)):
+            heaviest = weight
+            best = offer | other
+    return best
+
+
+@inlined
+def look_flat(indptr, indices, bits, order, u, rank, state):
+    """``look`` where all weights are equal: nearly every entry ties, so a maximum is cheaper than branches."""
+    best = NONE
+    weight = prefix(bits[np.uint64(0)], order) << HALF
+    for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
+        v = np.uint64(np.uint32(indices[e]))
+        key = weight | priority(order, v)
+        best = max(best, key if weight | rank > load(state, v) else NONE)
+    return best
+
+
+@inlined
+def fetch(indptr, indices, bits, base, waiting, state, scratch):
+    """Ask for the rows of the waiting vertices, then for the words of their neighbours."""
+    for i in range(base, base + waiting):
+        prefetch(indptr, scratch[i])
+    for i in range(base, base + waiting):
+        e = np.uint64(indptr[scratch[i]])
+        for at in (e, e + np.uint64(15)):
+            prefetch(indices, at)
+            prefetch(bits, at)
+    for i in range(base, base + waiting):
+        e = np.uint64(indptr[scratch[i]])
+        for at in range(e, min(e + np.uint64(32), np.uint64(indptr[scratch[i] + ONE]))):
+            prefetch(state, np.uint64(np.uint32(indices[at])))
+
+
+@inlined
+def settle(indptr, indices, bits, order, flat, far, base, waiting, state, scratch):
+    """Lines 9 to 31 for the queue at scratch[base:]: whom one displaces takes its place. Returns scans and entries read.
+
+    ``best`` may have a better offer by the time that ours arrives: then the vertex looks again at once. ``flat``: all
+    weights are equal; ``far``: fetch ahead.
+    """
+    scans = read = NONE
+    while waiting > NONE:
+        if far:
+            fetch(indptr, indices, bits, base, waiting, state, scratch)
+        left = NONE
+        for i in range(base, base + waiting):
+            current = scratch[i]
+            rank = priority(order, current)
+            displaced = LOST
+            while displaced == LOST:
+                scans += ONE
+                read += np.uint64(indptr[current + ONE] - indptr[current])
+                if flat:
+                    best = look_flat(indptr, indices, bits, order, current, rank, state)
+                else:
+                    best = look(indptr, indices, bits, order, current, rank, state)
+                displaced = make_offer(indptr, indices, bits, order, rank, best, state) if best != NONE else NONE
+            if displaced != NONE:
+                scratch[base + left] = vertex(order, displaced)
+                left += ONE
+        waiting = left
+    return scans, read
+
+
+# ---- kernels ----
+
+
+@kernel
+def propose_all(worker, cursor, chunk, indptr, indices, bits, order, down, state, scratch):
+    """Every vertex makes its offer; ``down``: from the last to the first. Returns scans and entries read.
+
+    With ids for priorities the direction is that of falling priority: an offer already held then mostly wins a tie, and
+    equal weights displace few.
+    """
+    n = np.uint64(indptr.size - 1)
+    base = np.uint64(worker) * np.uint64(SCRATCH)
+    queue = base + QUEUE
+    scans = read = NONE
+    while True:
+        start = np.uint64(_team.take(cursor, chunk))
+        if start >= n:
+            return scans, read
+        stop = min(n, start + np.uint64(chunk))
+        for group in range(start, stop, GROUP):
+            count = min(GROUP, stop - group)
+            first = n - group - count if down else group
+            choose(indptr, indices, bits, order, first, first + count, base, scratch)
+            scans += count
+            read += np.uint64(indptr[first + count] - indptr[first])
+            far = NONE
+            for i in range(count):
+                key = scratch[base + FIRST + i]
+                v = vertex(order, key) if key != NONE else first
+                prefetch(state, v)
+                far += np.uint64(v - first + NEAR > NEAR + NEAR)
+            waiting = NONE
+            for i in range(count):
+                j = count - ONE - i if down else i
+                again = offer_first(
+                    indptr, indices, bits, order, first + j, scratch[base + FIRST + j], scratch[base + SECOND + j], state
+                )
+                if again >= 0:
+                    scratch[queue + waiting] = np.uint64(again)
+                    waiting += ONE
+            looked, seen = settle(indptr, indices, bits, order, False, far > count >> TWO, queue, waiting, state, scratch)
+            scans += looked
+            read += seen
+
+
+@kernel
+def find_waves(worker, cursor, chunk, order, waves):
+    """In which wave each vertex makes its offer: wave 0 has the highest priorities."""
+    n = np.int64(waves.size)
+    while True:
+        start = _team.take(cursor, chunk)
+        if start >= n:
+            return
+        for v in range(np.uint64(start), np.uint64(min(n, start + chunk))):
+            waves[v] = np.uint64(WAVES - 1) - (priority(order, v) >> np.uint64(WAVE_SHIFT))
+
+
+@kernel
+def propose_wave(worker, cursor, chunk, indptr, indices, bits, order, visits, first, ceiling, state, scratch):
+    """The vertices of one wave, ``visits[first:]``, make their offers. All weights are equal.
+
+    Those of priority ``ceiling`` or more have settled in earlier waves. So an offer of theirs is final: nobody who is still
+    to come can better it, and they are displaced only by each other. Whoever holds such an offer returns it, without a
+    look at its row. That halves the looks.
+    """
+    total = np.uint64(visits.size)
+    queue = np.uint64(worker) * np.uint64(SCRATCH) + QUEUE
+    scans = read = NONE
+    while True:
+        start = np.uint64(first) + np.uint64(_team.take(cursor, chunk))
+        if start >= total:
+            return scans, read
+        stop = min(total, start + np.uint64(chunk))
+        for group in range(start, stop, GROUP):
+            waiting = NONE
+            for i in range(group, min(group + GROUP, stop)):
+                u = np.uint64(np.uint32(visits[i]))
+                held = load(state, u)
+                displaced = LOST
+                if held != NONE and held & MASK >= ceiling:
+                    displaced = make_offer(indptr, indices, bits, order, priority(order, u), held, state)
+                if displaced != NONE:
+                    scratch[queue + waiting] = u if displaced == LOST else vertex(order, displaced)
+                    waiting += ONE
+            looked, seen = settle(indptr, indices, bits, order, True, True, queue, waiting, state, scratch)
+            scans += looked
+            read += seen
+
+
+@kernel
+def propose_sorted(worker, cursor, chunk, indptr, indices, bits, order, partners, weights, reached, state):
+    """Offers down lists (``partners``, ``weights``) of falling key: who refused u once refuses it for ever.
+
+    So ``reached[u]``, the next entry to try, never turns back.
+    """
+    n = np.int64(indptr.size - 1)
+    scans = read = NONE
+    while True:
+        start = _team.take(cursor, chunk)
+        if start >= n:
+            return scans, read
+        for u in range(np.uint64(start), np.uint64(min(n, start + chunk))):
+            current = u
+            displaced = LOST
+            while displaced != NONE:
+                scans += ONE
+                rank = priority(order, current)
+                e, end = np.uint64(reached[current]), np.uint64(indptr[current + ONE])
+                displaced = LOST if e < end else NONE
+                while displaced == LOST and e < end:
+                    key = prefix(weights[e], order) << HALF | priority(order, partners[e])
+                    displaced = make_offer(indptr, indices, bits, order, rank, key, state)
+                    e += ONE
+                    read += ONE
+                reached[current] = e
+                if displaced == LOST:
+                    displaced = NONE  # the list is at its end
+                elif displaced != NONE:
+                    current = vertex(order, displaced)
+
+
+@kernel
+def read_mates(worker, cursor, chunk, order, state, mate):
+    """The suitor is the mate."""
+    n = np.int64(state.size)
+    while True:
+        start = _team.take(cursor, chunk)
+        if start >= n:
+            return
+        for v in range(np.uint64(start), np.uint64(min(n, start + chunk))):
+            mate[v] = np.int32(vertex(order, state[v])) if state[v] != NONE else np.int32(-1)
+
+
+# ---- the engine ----
+
+
+def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, presort=False) -> tuple[np.ndarray, dict]:
+    """The engine; see ``engines.py``. With threads the counts depend on who comes first; the mates never do."""
+    n, rows = graph.n, rows_of(graph)
+    threads = _team.thread_count(threads, len(graph.indices))
+    report = None if progress is None else lambda done: progress("match", min(done, n), n)
+    clock = [perf_counter()]
+    state = np.zeros(n, np.uint64)
+    mate = np.empty(n, np.int32)
+    scratch = np.empty(threads * SCRATCH, np.uint64)
+    if not len(graph.indices):
+        counts = []
+    elif presort:
+        reached = graph.indptr[:-1].copy()
+        lists = sort_rows(rows, order, threads)
+        clock.append(perf_counter())
+        lists = (lists.indices, lists.bits, reached)
+        counts = over(n, threads, propose_sorted, *rows, order, *lists, state, progress=report)
+    elif order.shift == 16 and graph.weights.size and graph.bits_range()[0] == graph.bits_range()[1]:
+        counts = _run_waves(rows, order, threads, mate, state, scratch)
+    else:
+        down = order.shift == 32 and order.flip == 0  # ties="high": the priority is the id
+        counts = over(n, threads, propose_all, *rows, order, down, state, scratch, progress=report)
+    over(n, threads, read_mates, order, state, mate)
+    clock.append(perf_counter())
+    scans, read = (int(sum(column)) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    seconds = {"sort": clock[1] - clock[0], "propose": clock[2] - clock[1]} if presort and counts else {}
+    return mate, {"scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}
+
+
+def _run_waves(rows, order, threads, visits, state, scratch) -> list:
+    """Equal weights and scrambled priorities: visit by falling priority, in waves. ``visits`` is room for n ids."""
+    n = len(visits)
+    waves = np.empty(n, np.uint8)
+    over(n, threads, find_waves, order, waves)
+    ends = np.bincount(waves, minlength=WAVES).cumsum()
+    _, visits[:] = radix_sort(waves, np.arange(n, dtype=np.int32), threads)
+    counts = []
+    for wave in range(WAVES):
+        first = int(ends[wave - 1]) if wave else 0
+        part = visits[: ends[wave]]
+        ceiling = np.uint64((WAVES - wave) << WAVE_SHIFT)
+        counts += over(len(part) - first, threads, propose_wave, *rows, order, part, first, ceiling, state, scratch)
+    return counts
