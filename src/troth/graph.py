@@ -66,8 +66,9 @@ class Graph:
     def bits_range(self) -> tuple[int, int, int]:
         """Least, greatest and union (bitwise or) of the weight bits (see ``order.py``); ones where there is no edge."""
         if self.weight_range is None:
-            bits = self.weights.view(f"u{self.weights.dtype.itemsize}")
-            found = (int(bits.min()), int(bits.max()), int(np.bitwise_or.reduce(bits))) if bits.size else (1, 1, 1)
+            from troth.cpu.gate import span
+
+            found = span(self.weights) if self.weights.size else (1, 1, 1)
             object.__setattr__(self, "weight_range", found)
         return self.weight_range
 
@@ -281,7 +282,9 @@ def _from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: int) -
         found = None
     weight_range = tuple(found[gate.LEAST :]) if found and len(indices) else None
     indptr = indptr.astype(np.int64, copy=False)
-    return Graph(indptr, indices.astype(np.int32, copy=False), data, source.vertex_weights, source.ids, notes, weight_range)
+    return Graph(
+        indptr, indices.astype(np.int32, copy=False), data, source.vertex_weights, source.ids, notes, weight_range
+    )
 
 
 def _rows(source: Matrix, rule: str, seed: int):

@@ -22,9 +22,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from troth.cpu._jit import inlined
 from troth.errors import TrothError
 
 TIES = ("hash", "low", "high")
@@ -78,7 +79,7 @@ def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, ...] 
     return Order(*(np.uint64(word) for word in words))
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def priority(order, v):
     """The rank of vertex v among equals, as a uint64 below 2^32."""
     x = np.uint64(v) ^ order.flip
@@ -87,7 +88,7 @@ def priority(order, v):
     return (x * order.mul2) & MASK
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def vertex(order, rank):
     """The inverse of ``priority``, from the low 32 bits of ``rank``: x ^ (x >> 16) is its own inverse on 32 bits."""
     x = (np.uint64(rank) * order.inv2) & MASK
@@ -124,7 +125,7 @@ def weight_bits(weights: np.ndarray) -> np.ndarray:
 # ---- the counter-based random function: the same number on every machine, thread and device ----
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def mix64(x):
     """Steele, Lea and Flood's SplitMix64: the x-th word of a stream of 64-bit words (doi:10.1145/2660193.2660195)."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
@@ -133,19 +134,19 @@ def mix64(x):
     return x ^ (x >> np.uint64(31))
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def hash1(seed, domain, a):
     """hash(seed, a) of one use (``domain``), uniform on 64 bits. All arguments are uint64."""
     return mix64(mix64(seed ^ (domain << np.uint64(56))) ^ a)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def hash2(seed, domain, a, b):
     """hash(seed, a, b); not symmetric in a and b."""
     return mix64(hash1(seed, domain, a) ^ b)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def hash3(seed, domain, a, b, c):
     """hash(seed, a, b, c)."""
     return mix64(hash2(seed, domain, a, b) ^ c)

@@ -72,44 +72,35 @@ def _may_choose(state, v, wanted):
     return lambda state, v, wanted: state[v] == wanted
 
 
+@njit(nogil=True, cache=True, inline="always")
 def heaviest(rows, u, order, state, wanted):
-    """The neighbour v of u with the largest (weight, priority(v)); compiled code only."""
-    raise NotImplementedError("heaviest is for compiled code")
+    """The neighbour v of u with the largest (weight, priority(v)).
 
-
-@overload(heaviest, inline="always")
-def _heaviest(rows, u, order, state, wanted):
-    return _heaviest_wide if rows[2].dtype == types.uint64 else _heaviest_narrow
-
-
-def _heaviest_narrow(rows, u, order, state, wanted):
-    # The offer holds weight and priority whole, and the vertex is the inverse of its priority.
-    best = NONE
-    for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
-        v = np.uint32(rows.indices[e])
-        offer = prefix(rows.bits[e], order) << HALF | priority(order, v)
-        best = max(best, offer if may_choose(state, v, wanted) else NONE)
-    return np.int32(vertex(order, best)) if best else np.int32(-1)
-
-
-def _heaviest_wide(rows, u, order, state, wanted):
-    # The offer holds a prefix of the weight. If the two best prefixes differ, or nothing was dropped, it decides.
+    A vertex is the inverse of its priority, so the largest offer is all there is to keep. Where offers hold a mere prefix
+    of the weight (``order.drop``), it decides if the two largest prefixes differ; otherwise the weights themselves do.
+    """
     best = second = NONE
-    for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
-        v = np.uint32(rows.indices[e])
-        offer = prefix(rows.bits[e], order) << HALF | priority(order, v)
-        offer = offer if may_choose(state, v, wanted) else NONE
-        second = max(second, min(best, offer))
-        best = max(best, offer)
-    if order.drop and best and best >> HALF == second >> HALF:
-        # Once more by the whole weights. The states are read anew, so the whole row counts again.
-        best = most = NONE
+    if not order.drop:
         for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
             v = np.uint32(rows.indices[e])
-            if rows.bits[e] >= most and may_choose(state, v, wanted):
+            offer = prefix(rows.bits[e], order) << HALF | priority(order, v)
+            best = max(best, offer if may_choose(state, v, wanted) else NONE)
+    else:
+        for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
+            v = np.uint32(rows.indices[e])
+            offer = prefix(rows.bits[e], order) << HALF | priority(order, v)
+            offer = offer if may_choose(state, v, wanted) else NONE
+            second = max(second, min(best, offer))
+            best = max(best, offer)
+    if best and best >> HALF == second >> HALF:
+        best = most = NONE  # the states are read anew, so the whole row counts again
+        for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
+            v = np.uint32(rows.indices[e])
+            bits = np.uint64(rows.bits[e])
+            if bits >= most and may_choose(state, v, wanted):
                 offer = ONE << HALF | priority(order, v)
-                best = max(best, offer) if rows.bits[e] == most else offer
-                most = rows.bits[e]
+                best = max(best, offer) if bits == most else offer
+                most = bits
     return np.int32(vertex(order, best)) if best else np.int32(-1)
 
 

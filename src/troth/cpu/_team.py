@@ -16,9 +16,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
-from numba import njit
 
 from troth.cpu._atomics import fetch_add
+from troth.cpu._jit import inlined
 from troth.errors import TrothError
 
 MAX_THREADS = 1024
@@ -76,7 +76,7 @@ def new_cursor() -> np.ndarray:
     return np.zeros(16, np.int64)
 
 
-@njit(nogil=True, cache=True)
+@inlined
 def take(cursor, chunk):
     """The start of the next chunk; the caller stops when it is at or past the end."""
     return fetch_add(cursor, np.uint64(0), np.int64(chunk))

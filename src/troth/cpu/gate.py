@@ -8,9 +8,9 @@ may be read in any order and by any thread).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from troth.cpu import _team
+from troth.cpu._jit import kernel
 from troth.order import WEIGHT, hash2, weight_bits
 
 # Columns of what a worker of ``check_rows`` reports.
@@ -18,7 +18,7 @@ UNSORTED, OUTSIDE, LOOPS, NONPOSITIVE, NONFINITE, FINGERPRINT, LEAST, GREATEST, 
 MERGE = {"max": 0, "min": 1, "sum": 2, "mean": 3}
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def check_rows(worker, indptr, indices, data, bits, cursor, chunk, found):
     """Stream the rows once; ``found[worker]`` gets the counts, the fingerprint and the range of the positive bits."""
     n = np.int64(indptr.size - 1)
@@ -79,7 +79,32 @@ def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> list[int
     return [int(x) for x in total]
 
 
-@njit(nogil=True, cache=True)
+@kernel
+def span_bits(worker, bits, cursor, chunk, found):
+    """found[worker] = the least, the greatest and the union of the bits."""
+    least, greatest, union = bits[0], bits[0], bits[0]
+    while True:
+        start = _team.take(cursor, chunk)
+        if start >= bits.size:
+            break
+        for e in range(np.uint64(start), np.uint64(min(bits.size, start + chunk))):
+            least = min(least, bits[e])
+            greatest = max(greatest, bits[e])
+            union |= bits[e]
+    found[worker, 0] = least
+    found[worker, 1] = greatest
+    found[worker, 2] = union
+
+
+def span(weights: np.ndarray) -> tuple[int, int, int]:
+    """Least, greatest and union of the bits of some positive weights, at least one."""
+    threads = _team.thread_count(None, len(weights))
+    cursor, found = _team.new_cursor(), np.empty((threads, 3), np.uint64)
+    _team.run(threads, span_bits, weight_bits(weights), cursor, 1 << 14, found, cursor=cursor)
+    return int(found[:, 0].min()), int(found[:, 1].max()), int(np.bitwise_or.reduce(found[:, 2]))
+
+
+@kernel
 def count_kept(indptr, indices, data, ends):
     """ends[u + 1] = how many entries of rows 0..u are neither loops nor <= 0."""
     kept = 0
@@ -90,7 +115,7 @@ def count_kept(indptr, indices, data, ends):
         ends[u + 1] = kept
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def copy_kept(indptr, indices, data, new_indices, new_data):
     """Copy the entries that ``count_kept`` counted."""
     to = 0
@@ -102,7 +127,7 @@ def copy_kept(indptr, indices, data, new_indices, new_data):
                 to += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def first_unequal(indptr, indices, data, t_indptr, t_indices, t_data):
     """The first off-diagonal place (row, column) where a matrix and its transpose differ, or (-1, -1)."""
     for u in range(indptr.size - 1):
@@ -118,7 +143,7 @@ def first_unequal(indptr, indices, data, t_indptr, t_indices, t_data):
     return -1, -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def merge_rows(indptr, indices, data, t_indptr, t_indices, t_data, mode, write, ends, new_indices, new_data):
     """Combine a matrix with its transpose, loops left out; a missing direction does not count.
 
@@ -152,7 +177,7 @@ def merge_rows(indptr, indices, data, t_indptr, t_indices, t_data, mode, write, 
         ends[u + 1] = to
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_ends(row, col, ends):
     """ends[v + 1] += the number of non-loop edges at v; returns the number of loops."""
     loops = 0
@@ -165,7 +190,7 @@ def count_ends(row, col, ends):
     return loops
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scatter_edges(row, col, weight, place, indices, data):
     """Both directions of every edge into the bucket of its end; ``place`` holds where each bucket goes on."""
     for e in range(row.size):
@@ -179,7 +204,7 @@ def scatter_edges(row, col, weight, place, indices, data):
             place[v] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scatter_rows(row, col, weight, place, indices, data):
     """Every entry of a coordinate list into its row; ``place`` holds where each row goes on."""
     for e in range(row.size):
@@ -189,7 +214,7 @@ def scatter_rows(row, col, weight, place, indices, data):
         place[u] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def transpose_symmetric(indptr, indices, data, place, new_indices, new_data):
     """The transpose of a symmetric pattern: the same rows, now sorted, since the columns are visited in order."""
     for v in range(indptr.size - 1):
@@ -200,7 +225,7 @@ def transpose_symmetric(indptr, indices, data, place, new_indices, new_data):
             place[u] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def keep_heaviest(indptr, indices, data, ends):
     """Merge equal neighbours of sorted rows in place, keeping the heaviest; ``ends`` is the new indptr."""
     to = 0
@@ -239,21 +264,21 @@ def edges_to_csr(row: np.ndarray, col: np.ndarray, weight: np.ndarray, n: int):
     return ends, sorted_indices, sorted_data, loops, (total - kept) // 2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def uniform_weight(seed, u, v):
     """The random weight of edge {u, v}, uniform on the multiples of 2^-24 in (0, 1]: a function of seed and ends alone."""
     h = hash2(seed, WEIGHT, np.uint64(min(u, v)), np.uint64(max(u, v)))
     return np.float32((np.float64(h >> np.uint64(40)) + 1.0) * 2.0**-24)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def random_edge_weights(row, col, seed, out):
     """``uniform_weight`` of every entry of a coordinate list."""
     for e in range(row.size):
         out[e] = uniform_weight(seed, np.int64(row[e]), np.int64(col[e]))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def random_row_weights(indptr, indices, seed, out):
     """``uniform_weight`` of every entry of CSR rows."""
     for u in range(indptr.size - 1):

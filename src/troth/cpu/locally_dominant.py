@@ -60,11 +60,9 @@ def process_vertex(s, alone, rows, order, reached, candidate, mate):
     else:
         compare_and_swap(candidate, s, candidate[s], t)  # a store that takes part in the total order
         mutual = t >= 0 and compare_and_swap(candidate, t, np.int32(s), np.int32(s)) == s  # and such a load
-    if mutual:
-        low, high = min(s, t), max(s, t)
-        if compare_and_swap(mate, low, np.int32(-1), np.int32(high)) == -1:
-            mate[high] = low
-            return t, stop - start
+    if mutual and (alone or compare_and_swap(mate, min(s, t), np.int32(-1), np.int32(max(s, t))) == -1):
+        mate[s], mate[t] = t, s
+        return t, stop - start
     return np.int32(-1), stop - start
 
 

@@ -50,6 +50,7 @@ NEAR = np.uint64(2**15)  # ids this close are likely to share the cache
 # A worker's scratch: keys, then the first choices, second choices and the queue of a group.
 FIRST, SECOND, QUEUE = TILE, TILE + GROUP, TILE + GROUP + GROUP
 SCRATCH = int(QUEUE + GROUP)
+DENSE = 8  # mean degree above which equal weights go in waves; below it, rows are too short to be worth a jump
 WAVES, WAVE_SHIFT = 32, 27  # the top five bits of the priority
 
 
@@ -68,7 +69,10 @@ def wins(indptr, indices, bits, order, v, offer, held):
     """Whether v prefers an offer to the one that it holds."""
     if not order.coarse or offer >> HALF != held >> HALF:
         return offer > held
-    ours, theirs = weight_at(indptr, indices, bits, v, vertex(order, offer)), weight_at(indptr, indices, bits, v, vertex(order, held))
+    ours, theirs = (
+        weight_at(indptr, indices, bits, v, vertex(order, offer)),
+        weight_at(indptr, indices, bits, v, vertex(order, held)),
+    )
     return ours > theirs or (ours == theirs and offer > held)
 
 
@@ -272,12 +276,21 @@ def propose_all(worker, cursor, chunk, indptr, indices, bits, order, down, state
             for i in range(count):
                 j = count - ONE - i if down else i
                 again = offer_first(
-                    indptr, indices, bits, order, first + j, scratch[base + FIRST + j], scratch[base + SECOND + j], state
+                    indptr,
+                    indices,
+                    bits,
+                    order,
+                    first + j,
+                    scratch[base + FIRST + j],
+                    scratch[base + SECOND + j],
+                    state,
                 )
                 if again >= 0:
                     scratch[queue + waiting] = np.uint64(again)
                     waiting += ONE
-            looked, seen = settle(indptr, indices, bits, order, False, far > count >> TWO, queue, waiting, state, scratch)
+            looked, seen = settle(
+                indptr, indices, bits, order, False, far > count >> TWO, queue, waiting, state, scratch
+            )
             scans += looked
             read += seen
 
@@ -390,7 +403,7 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
         clock.append(perf_counter())
         lists = (lists.indices, lists.bits, reached)
         counts = over(n, threads, propose_sorted, *rows, order, *lists, state, progress=report)
-    elif order.shift == 16 and graph.weights.size and graph.bits_range()[0] == graph.bits_range()[1]:
+    elif order.shift == 16 and graph.bits_range()[0] == graph.bits_range()[1] and len(graph.indices) > DENSE * n:
         counts = _run_waves(rows, order, threads, mate, state, scratch)
     else:
         down = order.shift == 32 and order.flip == 0  # ties="high": the priority is the id
