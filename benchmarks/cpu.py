@@ -4,9 +4,9 @@
     python benchmarks/cpu.py peers ties          # some questions
     python benchmarks/cpu.py --threads 16 scaling
 
-Method: the minimum of several repeats, a fresh ``Graph`` for every repeat, repeats of the compared programs interleaved,
-so that both see the same machine. Times are wall-clock milliseconds. Results go to benchmarks/results as JSON with the
-machine, the versions and the commit.
+Method: the minimum of several repeats, a fresh ``Graph`` for every repeat, repeats of the compared programs
+interleaved, so that both see the same machine. Times are wall-clock milliseconds. Results go to benchmarks/results as
+JSON with the machine, the versions and the commit.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ The gate works in the order of the five steps below and counts what it changed i
 1. the weight rule (``weights=``),  2. loops are dropped,  3. repeats are merged,  4. the two directions are made to
 agree,  5. edges of weight <= 0 are dropped.
 
-A clean matrix pays one streaming pass (``cpu/gate.py``): the upper entries are fingerprinted against the lower ones, and
-only a mismatch takes the slow path that names the entry.
+A clean matrix pays one streaming pass (``cpu/gate.py``): the upper entries are fingerprinted against the lower ones,
+and only a mismatch takes the slow path that names the entry.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_VERTICES = 2**31 - 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """An undirected, simple, positively weighted graph in CSR form. Make one with ``as_graph``, ``read`` or ``generate``.
+    """An undirected, simple, positively weighted graph in CSR form; ``as_graph``, ``read`` and ``generate`` make one.
 
     Attributes
     ----------
@@ -83,8 +83,8 @@ class Graph:
 class Matrix:
     """What a reader of matrices hands to the gate: a square SciPy sparse matrix with two directions.
 
-    ``where`` and ``base`` are for messages: the file, and the number that it gives its first vertex. ``pattern`` says that
-    the file has no values (those in ``matrix`` are ones).
+    ``where`` and ``base`` are for messages: the file, and the number that it gives its first vertex. ``pattern`` says
+    that the file has no values (those in ``matrix`` are ones).
     """
 
     matrix: Any
@@ -99,8 +99,8 @@ class Matrix:
 class Edges:
     """What a reader of tables hands to the gate: undirected edges, parallel ones allowed.
 
-    ``row`` and ``col`` are vertex numbers from 0 (already compacted where ``ids``, the user's names, is given); ``weight`` is
-    None for a pattern; ``n`` is None where the largest number decides.
+    ``row`` and ``col`` are vertex numbers from 0 (already compacted where ``ids``, the user's names, is given);
+    ``weight`` is None for a pattern; ``n`` is None where the largest number decides.
     """
 
     row: np.ndarray
@@ -126,11 +126,12 @@ def as_graph(
     Parameters
     ----------
     obj
-        a SciPy sparse matrix or array of any format, ``(row, col)`` or ``(row, col, weight)`` arrays, a NetworkX graph, a
-        pandas, polars or pyarrow table of edges, the name of a file, or a ``Graph``. A clean CSR or CSC matrix is not copied.
+        a SciPy sparse matrix or array of any format, ``(row, col)`` or ``(row, col, weight)`` arrays, a NetworkX graph,
+        a pandas, polars or pyarrow table of edges, the name of a file, or a ``Graph``. A clean CSR or CSC matrix is not
+        copied.
     weights
-        "keep" the values, "abs" their absolute values, "unit" (all 1), "random" (uniform in (0, 1], a function of ``seed`` and
-        the two ends), or "paper": absolute values, random where there are none (Naim et al. 2015)
+        "keep" the values, "abs" their absolute values, "unit" (all 1), "random" (uniform in (0, 1], a function of
+        ``seed`` and the two ends), or "paper": absolute values, random where there are none (Naim et al. 2015)
     symmetrize
         what to do with a matrix whose two directions differ: "max", "min", "sum" or "mean"; by default an error
     base
@@ -259,9 +260,8 @@ def _from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: int) -
     found = gate.check(indptr, indices, data)
     if found[gate.OUTSIDE]:
         u, e = _locate(indptr, (indices < 0) | (indices >= len(indptr) - 1))
-        raise TrothError(
-            f"{where}: row {u + source.base} has column {indices[e] + source.base}, outside {source.base}..{len(indptr) - 2 + source.base}"
-        )
+        first, last = source.base, source.base + len(indptr) - 2
+        raise TrothError(f"{where}: row {u + first} has column {indices[e] + first}, outside {first}..{last}")
     if found[gate.UNSORTED] and not found[gate.NONFINITE]:
         before = len(indices)
         indptr, indices, data = _sum_repeats(indptr, indices, data)
@@ -296,7 +296,7 @@ def _rows(source: Matrix, rule: str, seed: int):
     if len(shape) != 2 or shape[0] != shape[1]:
         dims = " x ".join(str(k) for k in shape)
         raise TrothError(
-            f"{where}: the matrix is {dims}, not square; give an adjacency matrix, or [[0, A], [A.T, 0]] for a bipartite graph"
+            f"{where}: the matrix is {dims}, not square; give an adjacency matrix: [[0, A], [A.T, 0]] for two sides"
         )
     n = shape[0]
     if n > MAX_VERTICES:
@@ -354,7 +354,7 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
         here, there = _entry(*rows, u, v), _entry(*columns, u, v)
         place, mirrored = _place(source, u, v, swapped), _place(source, v, u, swapped)
         raise TrothError(
-            f"{source.where}: entry {place} is {here} but {mirrored} is {there}; choose symmetrize=max, min, sum or mean"
+            f"{source.where}: entry {place} is {here} but {mirrored} is {there}; give symmetrize=max, min, sum or mean"
         )
     if symmetrize == "mean" and data.dtype.kind != "f":
         rows, columns = (indptr, indices, data.astype(np.float64)), (*columns[:2], columns[2].astype(np.float64))

@@ -54,8 +54,8 @@ class Order(NamedTuple):
 def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, ...] = (1, 1)) -> Order:
     """The order for a tie rule, a seed, and the least and greatest weight bits of a graph (``Graph.bits_range``).
 
-    A third number in ``weight_range`` is the union (bitwise or) of all weight bits: where it ends in as many zeros as the
-    prefix drops, nothing is lost. So integers, ones and widened float32 values in a float64 array have exact prefixes.
+    A third number in ``weight_range`` is the union (bitwise or) of all weight bits: where it ends in as many zeros as
+    the prefix drops, nothing is lost. So integers, ones and widened float32 in a float64 array have exact prefixes.
 
     >>> order = make_order("low")
     >>> priorities(order, 3).tolist() == [2**32 - 1, 2**32 - 2, 2**32 - 3]

@@ -25,7 +25,7 @@ from troth.cpu._team import chunk_size, new_cursor, run
 from troth.graph import Graph
 from troth.order import HALF, ONE, mix64, prefix, priority, vertex, weight_bits
 
-AHEAD = 4  # how many vertices before its own a row is fetched into the cache
+AHEAD = 8  # how many vertices before its own a row is fetched into the cache
 NONE = np.uint64(0)  # no offer
 
 

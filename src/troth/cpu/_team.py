@@ -1,11 +1,11 @@
 """A team of threads that run one compiled kernel together.
 
-Kernels release the GIL, so plain Python threads run them side by side. This is used instead of Numba's ``prange`` because
-it is safe when several Python threads call troth at once, takes any number of threads in any call, answers Ctrl-C, and
-compiles in a third of the time.
+Kernels release the GIL, so plain Python threads run them side by side. This is used instead of Numba's ``prange``
+because it is safe when several Python threads call troth at once, takes any number of threads in any call, answers
+Ctrl-C, and compiles faster.
 
-Work is handed out in chunks from a shared cursor: ``take`` returns the next chunk's start. Moving the cursor past the end
-is how a kernel is stopped early, so an interrupt needs no second flag.
+Work is handed out in chunks from a shared cursor: ``take`` returns the next chunk's start. Moving the cursor past the
+end is how a kernel is stopped early, so an interrupt needs no second flag.
 """
 
 from __future__ import annotations

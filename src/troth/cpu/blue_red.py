@@ -43,9 +43,7 @@ class Rule(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def colour_active(
-    worker, cursor, chunk, r, rule, active, rows, mate, batches, witness, colour, proposal, next_active
-):
+def colour_active(worker, cursor, chunk, r, rule, active, rows, mate, batches, witness, colour, proposal, next_active):
     """Colour those who are still active, and pass them on; the others are neither blue nor red.
 
     ``witness[v]`` is the place of v's first free neighbour. It never goes back, so all rounds together read a row once.
@@ -118,9 +116,7 @@ def respond(worker, cursor, chunk, r, rule, active, rows, colour, proposal, mate
 
 
 @njit(nogil=True, cache=True)
-def small_rounds(
-    worker, cursor, inner, r, rule, active, spare, rows, batches, witness, colour, proposal, mate, pairs
-):
+def small_rounds(worker, cursor, inner, r, rule, active, spare, rows, batches, witness, colour, proposal, mate, pairs):
     """Rounds r, r + 1, ... on one thread until ``pairs`` (of each round) is full, nobody is active, or an interrupt.
 
     Returns how many were run, and the entries read.

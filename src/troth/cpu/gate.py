@@ -1,8 +1,8 @@
 """Kernels of the gate: one streaming check of a matrix, and what makes a dirty one clean.
 
-The symmetry check adds a hash of every entry above the diagonal and subtracts that of every entry below it, modulo 2^64.
-The sum is 0 for a symmetric matrix; for any other one it is 0 with probability about 2^-64 (addition commutes, so rows
-may be read in any order and by any thread).
+The symmetry check adds a hash of every entry above the diagonal and subtracts that of every entry below it, modulo
+2^64. The sum is 0 for a symmetric matrix; for any other one it is 0 with probability about 2^-64 (addition commutes, so
+rows may be read in any order and by any thread).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def check_rows(worker, indptr, indices, data, bits, cursor, chunk, found):
 
 
 def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> list[int]:
-    """The columns above over all workers; the last three are of all entries and mean something where all are positive."""
+    """The columns above over all workers; the last three mean something where all entries are positive."""
     threads = _team.thread_count(None, len(indices))
     cursor = _team.new_cursor()
     found = np.zeros((threads, 9), np.uint64)
@@ -243,7 +243,7 @@ def keep_heaviest(indptr, indices, data, ends):
 
 
 def edges_to_csr(row: np.ndarray, col: np.ndarray, weight: np.ndarray, n: int):
-    """Undirected edges to sorted CSR: (indptr, indices, weights, loops dropped, repeats merged). O(n + m), no comparison.
+    """Undirected edges to sorted CSR: (indptr, indices, weights, loops dropped, repeats merged). O(n + m).
 
     Two counting sorts: by one end, then (a transpose) by the other.
     """
@@ -266,7 +266,7 @@ def edges_to_csr(row: np.ndarray, col: np.ndarray, weight: np.ndarray, n: int):
 
 @kernel
 def uniform_weight(seed, u, v):
-    """The random weight of edge {u, v}, uniform on the multiples of 2^-24 in (0, 1]: a function of seed and ends alone."""
+    """The random weight of edge {u, v}, uniform on the multiples of 2^-24 in (0, 1]; a function of seed and ends."""
     h = hash2(seed, WEIGHT, np.uint64(min(u, v)), np.uint64(max(u, v)))
     return np.float32((np.float64(h >> np.uint64(40)) + 1.0) * 2.0**-24)
 

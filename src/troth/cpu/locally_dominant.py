@@ -22,7 +22,8 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 from troth.cpu._atomics import compare_and_swap, load
 from troth.cpu._queue import append, new_batches, new_queue
@@ -38,22 +39,36 @@ GATHER = 256  # vertices that wait before they are processed
 MATCHED, WAITING = 0, 1  # kinds of batches
 
 
+def find_candidate(s, rows, order, reached, mate):
+    """Lines 2 to 7 of Algorithm 2: the heaviest unmatched neighbour of s, or -1, and the entries read.
+
+    In presorted rows it is the first unmatched one from ``reached[s]`` on; otherwise ``reached`` is None. Compiled only.
+    """
+    raise NotImplementedError("find_candidate is for compiled code")
+
+
+@overload(find_candidate, inline="always")
+def _find_candidate(s, rows, order, reached, mate):
+    return _scan if isinstance(reached, types.NoneType) else _walk
+
+
+def _scan(s, rows, order, reached, mate):
+    return heaviest(rows, s, order, mate, -1), rows.indptr[s + 1] - rows.indptr[s]
+
+
+def _walk(s, rows, order, reached, mate):
+    e, stop = reached[s], rows.indptr[s + 1]
+    while e < stop and mate[rows.indices[e]] >= 0:
+        e += 1
+    passed = e - reached[s]
+    reached[s] = e
+    return (rows.indices[e], passed + 1) if e < stop else (np.int32(-1), passed)
+
+
 @njit(nogil=True, cache=True, inline="always")
 def process_vertex(s, alone, rows, order, reached, candidate, mate):
-    """Algorithm 2: a new candidate for s. Returns it if the two were matched here, else -1; and the entries read.
-
-    With presorted rows (``reached`` is not empty) it is the first unmatched neighbour from ``reached[s]`` on.
-    """
-    start, stop = rows.indptr[s], rows.indptr[s + 1]
-    if len(reached):
-        e = start = reached[s]
-        while e < stop and mate[rows.indices[e]] >= 0:
-            e += 1
-        reached[s] = e
-        stop = min(e + 1, stop)
-        t = rows.indices[e] if e < stop else np.int32(-1)
-    else:
-        t = heaviest(rows, s, order, mate, -1)
+    """Algorithm 2. Returns the new candidate of s if the two were matched here, else -1; and the entries read."""
+    t, read = find_candidate(s, rows, order, reached, mate)
     if alone:
         candidate[s] = t
         mutual = t >= 0 and candidate[t] == s
@@ -62,8 +77,8 @@ def process_vertex(s, alone, rows, order, reached, candidate, mate):
         mutual = t >= 0 and compare_and_swap(candidate, t, np.int32(s), np.int32(s)) == s  # and such a load
     if mutual and (alone or compare_and_swap(mate, min(s, t), np.int32(-1), np.int32(max(s, t))) == -1):
         mate[s], mate[t] = t, s
-        return t, stop - start
-    return np.int32(-1), stop - start
+        return t, read
+    return np.int32(-1), read
 
 
 @njit(nogil=True, cache=True)
@@ -161,7 +176,7 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
         rows = sort_rows(rows, order, threads)
     clock.append(perf_counter())
 
-    reached = graph.indptr[:-1].copy() if presort else np.empty(0, np.int64)
+    reached = graph.indptr[:-1].copy() if presort else None
     candidate, mate = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     queue, alone = new_queue(n), threads == 1
     state = (rows, order, reached, candidate, mate, new_batches(threads, 2), queue)

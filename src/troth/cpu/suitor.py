@@ -1,29 +1,29 @@
 """Suitor: every vertex makes an offer to the best neighbour that does not hold a better one.
 
-Reference: F. Manne and M. Halappanavar, New effective multithreaded matching algorithms, IPDPS 2014; Md. Naim et al., HiPC
-2015, Algorithm 3, with compare-and-swap instead of locks, and with the errata: a vertex whose offer fails or is displaced
-looks again.
+Reference: F. Manne and M. Halappanavar, New effective multithreaded matching algorithms, IPDPS 2014; Md. Naim et al.,
+HiPC 2015, Algorithm 3, with compare-and-swap instead of locks, and with the errata: a vertex whose offer fails or is
+displaced looks again.
 
-State: one 64-bit word a vertex, the best offer that it holds: ``weight prefix << 32 | priority of the suitor`` (0: none).
+State: one 64-bit word a vertex, the best offer that it holds: ``weight prefix << 32 | priority of the suitor``, 0: none.
 Invariant: words only grow, and a vertex that is in no queue has its own offer standing at exactly one neighbour, or no
-neighbour is left that would take it. Words that only grow have one fixed point, so the order of visits, threads and races
-change the work, never the matching; at the end suitors are mutual, and the suitor is the mate.
+neighbour is left that would take it. There is one such state at the end, whatever the order of visits: threads and
+races change the work, never the matching. Then suitors are mutual, and the suitor is the mate.
 
 What is added to Algorithm 3, none of which changes the matching:
 
 1. *First choices in a stream.* The two best neighbours of 64 vertices at a time are found without looking at any offer:
    keys are made in one flat loop over consecutive entries, which compilers turn into vector code, and a row's maximum
    needs no branch. Most first offers stand for good.
-2. *A queue.* A vertex whose two offers failed, or that was displaced, waits until the 64 are through; where neighbours are
-   far apart in memory, the rows and words that the queue will need are fetched ahead. Only here are words gathered.
+2. *A queue.* A vertex whose two offers failed, or that was displaced, waits until the 64 are through; where neighbours
+   are far apart in memory, the rows and words that the queue will need are fetched ahead.
 3. *Waves.* Where all weights are equal, priorities alone decide, and visiting the vertices from high to low priority
    displaces hardly anyone; see ``propose_wave``.
 
-Wide weights (``order.coarse``): equal prefixes are settled by the exact weights, found in v's own sorted row. The second
-choice of the stream may then be wrong and is not used.
+Wide weights (``order.coarse``): equal prefixes are settled by the exact weights, found in v's own sorted row. The
+second choice of the stream may then be wrong and is not used.
 
-Memory: 12 bytes a vertex (word and mate). Cost: about 1.3 looks at each row on random weights; O(m Delta) at worst, O(m)
-after the sort with ``presort=True``.
+Memory: 12 bytes a vertex (word and mate). Cost: about 1.5 looks at each row on random weights; O(m Delta) at worst,
+O(m) after the sort with ``presort=True``.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def fetch(indptr, indices, bits, base, waiting, state, scratch):
 
 @inlined
 def settle(indptr, indices, bits, order, flat, far, base, waiting, state, scratch):
-    """Lines 9 to 31 for the queue at scratch[base:]: whom one displaces takes its place. Returns scans and entries read.
+    """Lines 9 to 31 for the queue at scratch[base:]: whom one displaces takes its place. Returns scans, entries read.
 
     ``best`` may have a better offer by the time that ours arrives: then the vertex looks again at once. ``flat``: all
     weights are equal; ``far``: fetch ahead.
@@ -311,9 +311,9 @@ def find_waves(worker, cursor, chunk, order, waves):
 def propose_wave(worker, cursor, chunk, indptr, indices, bits, order, visits, first, ceiling, state, scratch):
     """The vertices of one wave, ``visits[first:]``, make their offers. All weights are equal.
 
-    Those of priority ``ceiling`` or more have settled in earlier waves. So an offer of theirs is final: nobody who is still
-    to come can better it, and they are displaced only by each other. Whoever holds such an offer returns it, without a
-    look at its row. That halves the looks.
+    Those of priority ``ceiling`` or more have settled in earlier waves. So an offer of theirs is final: nobody who is
+    still to come can better it, and they are displaced only by each other. Whoever holds such an offer returns it,
+    without a look at its row. That halves the looks.
     """
     total = np.uint64(visits.size)
     queue = np.uint64(worker) * np.uint64(SCRATCH) + QUEUE
