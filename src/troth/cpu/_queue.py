@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from troth.cpu._atomics import fetch_add
+from troth.cpu._jit import kernel
 
 CHUNK = 2048  # the largest chunk that ``chunk_size`` makes
 
@@ -37,8 +37,9 @@ def new_batches(threads: int, kinds: int = 1) -> np.ndarray:
     return np.empty((kinds, threads, 2 * CHUNK + 16), np.int32)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def append(queue, batch, count):
     """Add the first ``count`` vertices of a batch to the queue."""
     at = fetch_add(queue.tail, np.uint64(0), np.int64(count))
-    queue.items[at : at + count] = batch[:count]
+    for i in range(count):
+        queue.items[at + i] = batch[i]

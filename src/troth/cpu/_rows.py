@@ -17,10 +17,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from troth.cpu._atomics import prefetch
+from troth.cpu._jit import inlined
 from troth.cpu._team import chunk_size, new_cursor, run
 from troth.graph import Graph
 from troth.order import HALF, ONE, mix64, prefix, priority, vertex, weight_bits
@@ -42,17 +43,13 @@ def rows_of(graph: Graph) -> Rows:
     return Rows(graph.indptr, graph.indices, weight_bits(graph.weights))
 
 
-def over(total: int, threads: int, kernel: Callable, *args, progress: Callable[[int], None] | None = None) -> list:
-    """Run ``kernel(worker, cursor, chunk, *args)`` on a team whose workers take chunks of 0..total-1."""
+def over(total: int, threads: int, work: Callable, *args, progress: Callable[[int], None] | None = None) -> list:
+    """Run ``work(worker, cursor, chunk, *args)`` on a team whose workers take chunks of 0..total-1."""
     cursor = new_cursor()
-    return run(threads, kernel, cursor, chunk_size(total, threads), *args, cursor=cursor, progress=progress)
+    return run(threads, work, cursor, chunk_size(total, threads), *args, cursor=cursor, progress=progress)
 
 
-# What follows is inlined into the kernels (a call for every row costs as much as a row of eight entries), and calls
-# nothing that takes arrays (Numba would then count references to them, row by row).
-
-
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def fetch_row(rows, v):
     """Ask for the first cache lines of v's row."""
     start = np.uint64(rows.indptr[v])
@@ -72,15 +69,15 @@ def _may_choose(state, v, wanted):
     return lambda state, v, wanted: state[v] == wanted
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def heaviest(rows, u, order, state, wanted):
     """The neighbour v of u with the largest (weight, priority(v)).
 
     A vertex is the inverse of its priority, so the largest offer is all there is to keep. Where offers hold a mere prefix
-    of the weight (``order.drop``), it decides if the two largest prefixes differ; otherwise the weights themselves do.
+    of the weight (``order.coarse``), it decides if the two largest prefixes differ; otherwise the weights themselves do.
     """
     best = second = NONE
-    if not order.drop:
+    if not order.coarse:
         for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
             v = np.uint32(rows.indices[e])
             offer = prefix(rows.bits[e], order) << HALF | priority(order, v)
@@ -104,7 +101,7 @@ def heaviest(rows, u, order, state, wanted):
     return np.int32(vertex(order, best)) if best else np.int32(-1)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def luckiest(rows, u, stream, state, wanted):
     """The neighbour v with the largest hash, equal ones by the smaller id; ``stream`` hashes all that comes before v."""
     best = np.int32(-1)

@@ -7,8 +7,8 @@ priority); keys are distinct, and all orders here but that of plain radix keys a
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from troth.cpu._jit import kernel
 from troth.cpu._rows import Rows, over
 from troth.cpu._team import run, take
 from troth.order import ONE, Order, priority, vertex
@@ -21,7 +21,7 @@ RUN = np.uint64(12)  # the length up to which insertion sorts faster than mergin
 # ---- radix ----
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_digits(worker, bounds, keys, shift, flip, counts):
     """counts[worker, d] = how many keys of the worker's block have digit d."""
     own = counts[worker]
@@ -30,7 +30,7 @@ def count_digits(worker, bounds, keys, shift, flip, counts):
         own[(np.uint64(keys[i]) >> shift & LAST) ^ flip] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scatter(worker, bounds, keys, values, shift, flip, places, new_keys, new_values):
     """Move the worker's block to where its digits go: ``places[worker, d]`` is the next place for digit d."""
     own = places[worker]
@@ -77,13 +77,13 @@ def radix_sort(
 # ---- merging ----
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ahead(bits, rank, other_bits, other_rank):
     """Whether one key is larger than another."""
     return bits > other_bits or (bits == other_bits and rank > other_rank)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def insertion_sort(start, stop, bits, ranks):
     """Sort a short stretch, in place."""
     for i in range(start + ONE, stop):
@@ -95,12 +95,12 @@ def insertion_sort(start, stop, bits, ranks):
         bits[j], ranks[j] = b, r
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def merge(start, middle, stop, bits, ranks, left_bits, left_ranks):
     """Merge two sorted stretches; the left one moves aside, and what is written never passes what is to be read."""
     count = middle - start
-    left_bits[:count] = bits[start:middle]
-    left_ranks[:count] = ranks[start:middle]
+    for i in range(count):
+        left_bits[i], left_ranks[i] = bits[start + i], ranks[start + i]
     i, j, to = np.uint64(0), middle, start
     while i < count:
         if j < stop and ahead(bits[j], ranks[j], left_bits[i], left_ranks[i]):
@@ -112,7 +112,7 @@ def merge(start, middle, stop, bits, ranks, left_bits, left_ranks):
         to += ONE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def merge_sort(start, stop, bits, ranks, spare_bits, spare_ranks):
     """Sort a stretch in O(k log k); the spare arrays are as long as it is, or longer."""
     for i in range(start, stop, RUN):
@@ -127,7 +127,7 @@ def merge_sort(start, stop, bits, ranks, spare_bits, spare_ranks):
 # ---- rows ----
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sort_each(worker, cursor, chunk, indptr, order, spare_bits, spare_ranks, bits, ranks):
     """Sort every row; its neighbours become priorities, are sorted, and turn back."""
     n = len(indptr) - 1

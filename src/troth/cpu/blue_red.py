@@ -17,9 +17,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from troth.cpu._atomics import load
+from troth.cpu._jit import inlined, kernel
 from troth.cpu._queue import CHUNK, append, new_batches, new_queue
 from troth.cpu._rows import heaviest, luckiest, over, rows_of
 from troth.cpu._team import FAR, new_cursor, take, thread_count
@@ -42,7 +42,7 @@ class Rule(NamedTuple):
     order: Order
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def colour_active(worker, cursor, chunk, r, rule, active, rows, mate, batches, witness, colour, proposal, next_active):
     """Colour those who are still active, and pass them on; the others are neither blue nor red.
 
@@ -72,7 +72,7 @@ def colour_active(worker, cursor, chunk, r, rule, active, rows, mate, batches, w
         append(next_active, kept, stay)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def choose(rows, x, r, rule, state, wanted):
     """The neighbour y that x picks: that of the largest (w(x, y), priority(y)), or of the largest hash(seed, r, x, y)."""
     if rule.weighted:
@@ -80,7 +80,7 @@ def choose(rows, x, r, rule, state, wanted):
     return luckiest(rows, x, hash2(rule.seed, PROPOSE, r, np.uint64(x)), state, wanted)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def propose(worker, cursor, chunk, r, rule, active, rows, colour, proposal):
     """Every blue vertex proposes to a red neighbour, if it has one; returns the entries read."""
     count = active.tail[0]
@@ -96,7 +96,7 @@ def propose(worker, cursor, chunk, r, rule, active, rows, colour, proposal):
                 read += rows.indptr[v + 1] - rows.indptr[v]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def respond(worker, cursor, chunk, r, rule, active, rows, colour, proposal, mate):
     """Every red vertex takes one of the blue ones that proposed to it; returns the pairs and the entries read."""
     count = active.tail[0]
@@ -115,7 +115,7 @@ def respond(worker, cursor, chunk, r, rule, active, rows, colour, proposal, mate
                 read += rows.indptr[v + 1] - rows.indptr[v]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def small_rounds(worker, cursor, inner, r, rule, active, spare, rows, batches, witness, colour, proposal, mate, pairs):
     """Rounds r, r + 1, ... on one thread until ``pairs`` (of each round) is full, nobody is active, or an interrupt.
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from numba import njit
 
+from troth.cpu._jit import kernel
 from troth.cpu._rows import over, rows_of
 from troth.cpu._sort import merge_sort, radix_sort
 from troth.cpu._team import run as run_team
@@ -28,7 +28,7 @@ from troth.order import HALF, MASK, ONE, Order, priority, vertex
 LONG = 1 << 16  # runs from this length on are worth the calls of a radix sort
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def list_edges(worker, cursor, chunk, rows, order, keys, ranks):
     """Every edge once, from the row of its smaller end; on one thread."""
     n = len(rows.indptr) - 1
@@ -47,7 +47,7 @@ def list_edges(worker, cursor, chunk, rows, order, keys, ranks):
                     to += ONE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def settle_runs(worker, keys, spare_keys, spare_ranks, ranks, long):
     """Sort the short runs of equal keys by rank; ``long[i]`` becomes start and end of the i-th long one.
 
@@ -68,7 +68,7 @@ def settle_runs(worker, keys, spare_keys, spare_ranks, ranks, long):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def take_edges(worker, cursor, chunk, ranks, order, mate):
     """Match the ends of every edge, in the order given, that are both free."""
     m = len(ranks)

@@ -20,9 +20,9 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from numba import njit
 
 from troth.cpu._atomics import load
+from troth.cpu._jit import kernel
 from troth.cpu._queue import CHUNK, append, new_batches, new_queue
 from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of
 from troth.cpu._team import FAR, new_cursor, take, thread_count
@@ -35,7 +35,7 @@ NEVER = np.int32(2**31 - 1)  # the round in which an unmatched vertex was matche
 LIVE, LOOKED = 0, 1  # kinds of batches
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find_strongest(worker, cursor, chunk, rows, order, strongest):
     """strongest[v] = the neighbour of v with the largest key, for every vertex."""
     n = len(strongest)
@@ -47,7 +47,7 @@ def find_strongest(worker, cursor, chunk, rows, order, strongest):
             strongest[v] = heaviest(rows, v, order, None, 0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def check_handshaking(worker, cursor, chunk, r, looked, strongest, mate, matched_in):
     """Match those who looked, and found someone who points back.
 
@@ -66,7 +66,7 @@ def check_handshaking(worker, cursor, chunk, r, looked, strongest, mate, matched
                 matched_in[v] = matched_in[s] = r
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def look_again(worker, cursor, chunk, live, rows, order, mate, batches, strongest, next_live, looked):
     """The live vertices whose strongest neighbour was matched look for another.
 
@@ -101,7 +101,7 @@ def look_again(worker, cursor, chunk, live, rows, order, mate, batches, stronges
         append(looked, looking, found)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def small_rounds(worker, cursor, inner, r, live, spare, looked, rows, order, batches, strongest, mate, matched_in):
     """Rounds r, r + 1, ... on one thread, until no edge is left or an interrupt; returns the next r and the counts."""
     scans = read = 0
@@ -117,7 +117,7 @@ def small_rounds(worker, cursor, inner, r, live, spare, looked, rows, order, bat
     return r, scans, read
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_packed(worker, cursor, chunk, rows, matched_in, packed):
     """packed[worker, r] += the edges that round r packs away: it is the first to match one of their ends."""
     n = len(matched_in)

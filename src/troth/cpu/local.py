@@ -12,9 +12,9 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from numba import njit
 
 from troth.cpu._atomics import prefetch
+from troth.cpu._jit import kernel
 from troth.cpu._rows import AHEAD, fetch_row, heaviest, luckiest, over, rows_of
 from troth.cpu._sort import radix_sort
 from troth.cpu._team import take, thread_count
@@ -22,7 +22,7 @@ from troth.graph import Graph
 from troth.order import CHOOSE, VISIT, Order, hash1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hash_vertices(worker, cursor, chunk, seed, keys):
     """keys[v] = hash(seed, v), by which vertices are visited."""
     n = len(keys)
@@ -34,7 +34,7 @@ def hash_vertices(worker, cursor, chunk, seed, keys):
             keys[v] = hash1(seed, VISIT, np.uint64(v))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def visit_vertices(worker, cursor, chunk, weighted, visit, seed, rows, order, mate):
     """Each vertex, if it is free, takes the free neighbour that is heaviest, or luckiest; returns scans and reads."""
     n = len(visit)

@@ -22,10 +22,11 @@ from __future__ import annotations
 from time import perf_counter
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from troth.cpu._atomics import compare_and_swap, load
+from troth.cpu._jit import inlined, kernel
 from troth.cpu._queue import append, new_batches, new_queue
 from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of
 from troth.cpu._sort import sort_rows
@@ -65,7 +66,7 @@ def _walk(s, rows, order, reached, mate):
     return (rows.indices[e], passed + 1) if e < stop else (np.int32(-1), passed)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@inlined
 def process_vertex(s, alone, rows, order, reached, candidate, mate):
     """Algorithm 2. Returns the new candidate of s if the two were matched here, else -1; and the entries read."""
     t, read = find_candidate(s, rows, order, reached, mate)
@@ -81,7 +82,7 @@ def process_vertex(s, alone, rows, order, reached, candidate, mate):
     return np.int32(-1), read
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def process_all(worker, cursor, chunk, alone, rows, order, reached, candidate, mate, batches, queue):
     """Lines 6 and 7 of Algorithm 1; returns the scans and the entries read."""
     n = len(mate)
@@ -102,7 +103,7 @@ def process_all(worker, cursor, chunk, alone, rows, order, reached, candidate, m
         append(queue, matched, 2 * pairs)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def process_waiting(waiting, count, alone, rows, order, reached, candidate, mate, matched, queue):
     """Line 12 for some vertices; returns the entries read."""
     read = pairs = 0
@@ -118,7 +119,7 @@ def process_waiting(waiting, count, alone, rows, order, reached, candidate, mate
     return read
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def process_queue(worker, cursor, chunk, start, stop, alone, rows, order, reached, candidate, mate, batches, queue):
     """Lines 9 to 12 for Q_C = queue[start:stop]: its neighbours whose candidate is gone look again.
 
@@ -150,7 +151,7 @@ def process_queue(worker, cursor, chunk, start, stop, alone, rows, order, reache
     return scans + count, read
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def process_small(worker, cursor, inner, start, rows, order, reached, candidate, mate, batches, queue):
     """Lines 8 to 13 on one thread, until Q_C is empty or large, or an interrupt; also returns where Q_C starts then."""
     rounds = scans = read = 0

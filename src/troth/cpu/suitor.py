@@ -44,6 +44,7 @@ from troth.order import HALF, MASK, ONE, Order, prefix, priority, vertex
 NONE = np.uint64(0)  # no offer, no key
 LOST = np.uint64(2**64 - 1)  # the neighbour holds a better offer
 TWO = np.uint64(2)
+SHORT = 8  # entries
 GROUP = np.uint64(64)  # vertices whose first choices are found together
 TILE = np.uint64(4096)  # keys made at a time
 NEAR = np.uint64(2**15)  # ids this close are likely to share the cache
@@ -164,7 +165,27 @@ def offer_first(indptr, indices, bits, order, u, best, second, state):
 
 @inlined
 def look(indptr, indices, bits, order, u, rank, state):
-    """Lines 10 to 16: the key of the heaviest neighbour that would take u's offer, or NONE."""
+    """Lines 10 to 16: the key of the heaviest neighbour that would take u's offer, or NONE.
+
+    Offers only get better, and the last one that u holds is from its mate. So nothing below the offer that u holds now
+    need be looked at (lines 10 and 11), and there is always something at or above it.
+    """
+    held = load(state, u)
+    best = floor = held - ONE if held != NONE else NONE
+    for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
+        weight = prefix(bits[e], order) << HALF
+        if weight | MASK <= best:
+            continue
+        v = np.uint64(np.uint32(indices[e]))
+        key = weight | priority(order, v)
+        if key > best and weight | rank > load(state, v):
+            best = key
+    return best if best != floor else NONE
+
+
+@kernel
+def look_exactly(indptr, indices, bits, order, u, rank, state):
+    """``look`` by the exact weights, where prefixes are coarse."""
     heaviest = bits[np.uint64(0)] ^ bits[np.uint64(0)]  # zero of the bits' own type
     best = NONE
     for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
@@ -183,12 +204,12 @@ def look(indptr, indices, bits, order, u, rank, state):
 
 
 @inlined
-def look_flat(indptr, indices, bits, order, u, rank, state):
-    """``look`` where all weights are equal: nearly every entry ties, so a maximum is cheaper than branches."""
+def look_short(indptr, indices, bits, order, u, rank, state):
+    """``look`` at a short row: a maximum over all entries is cheaper than branches that cannot be predicted."""
     best = NONE
-    weight = prefix(bits[np.uint64(0)], order) << HALF
     for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
         v = np.uint64(np.uint32(indices[e]))
+        weight = prefix(bits[e], order) << HALF
         key = weight | priority(order, v)
         best = max(best, key if weight | rank > load(state, v) else NONE)
     return best
@@ -229,8 +250,10 @@ def settle(indptr, indices, bits, order, flat, far, base, waiting, state, scratc
             while displaced == LOST:
                 scans += ONE
                 read += np.uint64(indptr[current + ONE] - indptr[current])
-                if flat:
-                    best = look_flat(indptr, indices, bits, order, current, rank, state)
+                if order.coarse:
+                    best = look_exactly(indptr, indices, bits, order, current, rank, state)
+                elif flat or indptr[current + ONE] - indptr[current] <= SHORT:
+                    best = look_short(indptr, indices, bits, order, current, rank, state)
                 else:
                     best = look(indptr, indices, bits, order, current, rank, state)
                 displaced = make_offer(indptr, indices, bits, order, rank, best, state) if best != NONE else NONE

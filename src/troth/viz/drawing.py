@@ -73,7 +73,8 @@ def draw(
         _weights(ax, segments.mean(axis=1), weights, matched)
     if title is None and m is not None:
         pairs = int(np.count_nonzero(mate >= 0)) // 2
-        title = f"{pairs:,} pair{'' if pairs == 1 else 's'}, weight {weight:{',' if isinstance(weight, int) else ',.6g'}}"
+        digits = "," if isinstance(weight, int) else ",.6g"
+        title = f"{pairs:,} pair{'' if pairs == 1 else 's'}, weight {weight:{digits}}"
     ax.set_title(title or "", color=INK)
     _frame(ax, places)
     return ax.figure
