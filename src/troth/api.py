@@ -57,9 +57,9 @@ def match(
 
     Notes
     -----
-    The deterministic algorithms reach at least half of the optimum weight, their matching is maximal, and no edge outside
-    it is heavier than the matched edges at both of its ends. Suitor takes O(n + m) expected time on random weights or with
-    ``ties="hash"``, and O(m Delta) at worst; with ``presort=True`` O(m log Delta) at worst.
+    The deterministic algorithms reach at least half of the optimum weight, their matching is maximal, and no edge
+    outside it is heavier than the matched edges at both of its ends. Suitor looks about 1.5 times at each row on random
+    weights, and takes O(m Delta) at worst; with ``presort=True`` O(m log Delta) at worst.
 
     References
     ----------

@@ -4,8 +4,8 @@ The table is data and imports nothing heavy; an engine's module loads when it is
 
     run(graph, order, *, threads, seed, progress, **options) -> (mate, stats)
 
-that trusts the graph and the options, and returns an int32 mate array and a dict of counts. To add one, write the module
-and add a line here.
+that trusts the graph and the options, and returns an int32 mate array and a dict of counts. To add one, write the
+module and add a line here.
 """
 
 from __future__ import annotations
@@ -106,14 +106,12 @@ TABLE = (
         "random colours, blue proposes to red, Fagginger Auer and Bisseling",
         dominant=False,
         options={
-            "mode": Option("weighted", choice("weighted", "random"), "propose to the heaviest or to a random neighbour"),
+            "mode": Option("weighted", choice("weighted", "random"), "propose to the heaviest or a random neighbour"),
             "p": Option(0.53406, probability, "the probability of blue"),
             "rounds": Option(None, count_or_none, "stop after so many rounds"),
         },
     ),
-    Engine(
-        "local-random", "cpu", "troth.cpu.local:run_random", "random order, random free neighbour", dominant=False
-    ),
+    Engine("local-random", "cpu", "troth.cpu.local:run_random", "random order, random free neighbour", dominant=False),
     Engine(
         "local-weighted", "cpu", "troth.cpu.local:run_weighted", "random order, heaviest free neighbour", dominant=False
     ),

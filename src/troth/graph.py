@@ -353,9 +353,8 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
     if symmetrize is None:
         here, there = _entry(*rows, u, v), _entry(*columns, u, v)
         place, mirrored = _place(source, u, v, swapped), _place(source, v, u, swapped)
-        raise TrothError(
-            f"{source.where}: entry {place} is {here} but {mirrored} is {there}; give symmetrize=max, min, sum or mean"
-        )
+        differ = f"entry {place} is {here} but {mirrored} is {there}"
+        raise TrothError(f"{source.where}: {differ}; choose symmetrize=max, min, sum or mean")
     if symmetrize == "mean" and data.dtype.kind != "f":
         rows, columns = (indptr, indices, data.astype(np.float64)), (*columns[:2], columns[2].astype(np.float64))
     ends, none = np.empty(n + 1, np.int64), np.empty(0, rows[2].dtype)

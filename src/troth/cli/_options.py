@@ -97,9 +97,9 @@ def check_output(path: Path, graph: bool = False) -> None:
     """Refuse an output, a graph or else mates, that could not be written, before any work is done for it."""
     folder = path.parent
     if graph:
-        from troth.io import _format
+        from troth.io import format_of
 
-        _format(path)
+        format_of(path)
     if not folder.is_dir():
         raise TrothError(f"{path}: there is no folder {folder}")
     if not os.access(folder, os.W_OK):

@@ -1,7 +1,7 @@
 """Atomic operations and prefetching for compiled kernels; Numba has none of its own on the CPU.
 
-Each takes an array and an unsigned index. ``compare_and_swap`` and ``fetch_add`` are sequentially consistent, ``load`` and
-``store`` are relaxed ("monotonic"): no tearing, never hoisted out of a loop, and no fence.
+Each takes an array and an unsigned index. ``compare_and_swap`` and ``fetch_add`` are sequentially consistent, ``load``
+and ``store`` are relaxed ("monotonic"): no tearing, never hoisted out of a loop, and no fence.
 """
 
 from __future__ import annotations

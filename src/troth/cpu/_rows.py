@@ -2,10 +2,10 @@
 
 Every algorithm here asks this question, and only the condition differs: the neighbour is free (``mate[v] == -1``), is
 red (``colour[v] == RED``), or has proposed to me (``proposal[v] == u``). So ``heaviest`` and ``luckiest`` take an array
-``state`` and the value ``wanted`` in it; with ``state`` None every neighbour will do. Both return -1 where there is none.
+``state`` and the value ``wanted`` in it; with ``state`` None every neighbour will do. -1 means that there is none.
 
-In one pass the state of a neighbour is read once, so that other threads may change it meanwhile: the answer is right for
-what was read.
+In one pass the state of a neighbour is read once, so that other threads may change it meanwhile: the answer is right
+for what was read.
 
 Nothing in the loop of ``heaviest`` depends on a comparison but a maximum: half of the neighbours being matched, or all
 weights being equal, would otherwise cost a mispredicted branch every few entries, and twice to five times the time.
@@ -17,8 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
+from numba import njit
 
 from troth.cpu._atomics import prefetch
 from troth.cpu._jit import inlined
@@ -26,12 +25,15 @@ from troth.cpu._team import chunk_size, new_cursor, run
 from troth.graph import Graph
 from troth.order import HALF, ONE, mix64, prefix, priority, vertex, weight_bits
 
+# Put into the kernel by Numba, before LLVM sees it: then a loop over a row takes half the time that it does ``inlined``.
+spliced = njit(nogil=True, cache=True, _nrt=False, inline="always")
+
 AHEAD = 8  # how many vertices before its own a row is fetched into the cache
 NONE = np.uint64(0)  # no offer
 
 
 class Rows(NamedTuple):
-    """The arrays of a graph, with weights as unsigned integers, so that kernels take it as one argument."""
+    """The arrays of a graph, with weights as unsigned integers, so that kernels take them as one argument."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -49,7 +51,7 @@ def over(total: int, threads: int, work: Callable, *args, progress: Callable[[in
     return run(threads, work, cursor, chunk_size(total, threads), *args, cursor=cursor, progress=progress)
 
 
-@inlined
+@spliced
 def fetch_row(rows, v):
     """Ask for the first cache lines of v's row."""
     start = np.uint64(rows.indptr[v])
@@ -57,24 +59,20 @@ def fetch_row(rows, v):
     prefetch(rows.bits, start)
 
 
-def may_choose(state, v, wanted):
-    """Whether v is among those to choose from; compiled code only."""
-    raise NotImplementedError("may_choose is for compiled code")
-
-
-@overload(may_choose, inline="always")
-def _may_choose(state, v, wanted):
-    if isinstance(state, types.NoneType):
-        return lambda state, v, wanted: True
-    return lambda state, v, wanted: state[v] == wanted
-
-
 @inlined
+def may_choose(state, v, wanted):
+    """Whether v is among those to choose from."""
+    if state is None:  # known when compiling
+        return True
+    return state[v] == wanted
+
+
+@spliced
 def heaviest(rows, u, order, state, wanted):
     """The neighbour v of u with the largest (weight, priority(v)).
 
-    A vertex is the inverse of its priority, so the largest offer is all there is to keep. Where offers hold a mere prefix
-    of the weight (``order.coarse``), it decides if the two largest prefixes differ; otherwise the weights themselves do.
+    A vertex is the inverse of its priority, so the largest offer is all there is to keep. Where offers hold a mere
+    prefix of the weight (``order.coarse``), it decides if the two largest prefixes differ; if not, the weights do.
     """
     best = second = NONE
     if not order.coarse:
@@ -101,9 +99,9 @@ def heaviest(rows, u, order, state, wanted):
     return np.int32(vertex(order, best)) if best else np.int32(-1)
 
 
-@inlined
+@spliced
 def luckiest(rows, u, stream, state, wanted):
-    """The neighbour v with the largest hash, equal ones by the smaller id; ``stream`` hashes all that comes before v."""
+    """The neighbour v with the largest hash, of equal ones the smallest; ``stream`` hashes all that comes before v."""
     best = np.int32(-1)
     most = np.uint64(0)
     for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):

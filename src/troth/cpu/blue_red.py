@@ -3,12 +3,12 @@
 Reference: B. O. Fagginger Auer and R. H. Bisseling, A GPU algorithm for greedy graph matching, Facing the Multicore
 Challenge II, LNCS 7174 (2012), and their slides of 2011.
 
-Invariant: a round is run by the active vertices, those that are free and have a free neighbour; when there are none, the
-matching is maximal. Colours and lots are hashes of (seed, round, vertices), so the result is a function of graph, mode, p,
-seed and rounds alone (``reference.blue_red``).
+Invariant: a round is run by the active vertices, those that are free and have a free neighbour; when there are none,
+the matching is maximal. Colours and lots are hashes of (seed, round, vertices), so the result is a function of graph,
+mode, p, seed and rounds alone (``reference.blue_red``).
 
-The slides' pi is ``colour`` and ``mate`` here, and their sigma ``proposal``. No two threads write to one place: a vertex
-writes its own colour and proposal, and a red vertex the mates of itself and of a blue one, who proposed to nobody else.
+The slides' pi is ``colour`` and ``mate`` here, and their sigma ``proposal``. No two threads write to one place: a
+vertex writes its own colour and proposal, and a red one the mates of itself and of a blue one, who asked nobody else.
 Cost: O(m) a round over the rows of active vertices, and about log n rounds.
 """
 
@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.cpu._atomics import load
-from troth.cpu._jit import inlined, kernel
+from troth.cpu._jit import kernel
 from troth.cpu._queue import CHUNK, append, new_batches, new_queue
-from troth.cpu._rows import heaviest, luckiest, over, rows_of
+from troth.cpu._rows import heaviest, luckiest, over, rows_of, spliced
 from troth.cpu._team import FAR, new_cursor, take, thread_count
 from troth.cpu._team import run as run_team
 from troth.errors import TrothError
@@ -72,9 +72,9 @@ def colour_active(worker, cursor, chunk, r, rule, active, rows, mate, batches, w
         append(next_active, kept, stay)
 
 
-@inlined
+@spliced
 def choose(rows, x, r, rule, state, wanted):
-    """The neighbour y that x picks: that of the largest (w(x, y), priority(y)), or of the largest hash(seed, r, x, y)."""
+    """The neighbour y that x picks: the largest (w(x, y), priority(y)), or the largest hash(seed, r, x, y)."""
     if rule.weighted:
         return heaviest(rows, x, rule.order, state, wanted)
     return luckiest(rows, x, hash2(rule.seed, PROPOSE, r, np.uint64(x)), state, wanted)

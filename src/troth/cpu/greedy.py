@@ -6,9 +6,9 @@ matching" in Fagginger Auer and Bisseling 2011.
 Invariant: edges are met in the order (w, max priority, min priority) descending, which agrees with what every vertex
 prefers (``reference.py`` has the proof); so an edge whose ends are both free is the heaviest edge left at both.
 
-An edge is two numbers: the bits of its weight, and its *rank* ``max priority << 32 | min priority``, from which the ends
-are found again. Edges are sorted by radix on the bits, then every run of equal bits by rank: the short ones by merging,
-the long ones by radix again. O(n + m).
+An edge is two numbers: the bits of its weight, and its *rank* ``max priority << 32 | min priority``, from which its
+ends are found again. Edges are sorted by radix on the bits, then every run of equal bits by rank: the short ones by
+merging, the long ones by radix again. O(n + m).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """One-way handshaking: every vertex points at its strongest neighbour, and those who point at each other match.
 
-Reference: Efficient Parallel Graph Matching, a course project of Rutgers CS 314 (2020), after J. Cohen and P. Castonguay,
-Efficient graph matching and coloring on the GPU, GTC 2012.
+Reference: Efficient Parallel Graph Matching, a course project of Rutgers CS 314 (2020), after J. Cohen and
+P. Castonguay, Efficient graph matching and coloring on the GPU, GTC 2012.
 
-Invariant: at the start of a round every live vertex points at its strongest free neighbour. Two that point at each other
-are joined by the heaviest edge left at both, so they are a pair of the one stable matching; the heaviest edge left in the
-graph joins two such vertices, so every round matches some. One of the two has looked since the last round, or they would
-have been matched in it.
+Invariant: at the start of a round every live vertex points at its strongest free neighbour. Two that point at each
+other are joined by the heaviest edge left at both, so they are a pair of the one stable matching; the heaviest edge
+left in the graph joins two such vertices, so every round matches some. One of the two has looked since the last round,
+or they would have been matched in it.
 
 The project packs the edges of matched vertices away between rounds, and then every vertex looks for its strongest
 neighbour. Here only those look again whose strongest neighbour was matched (the others would find the same one), and

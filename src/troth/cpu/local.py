@@ -2,9 +2,8 @@
 
 Reference: "local random" and "local weighted matching" in Fagginger Auer and Bisseling 2011.
 
-Invariant: when the visit ends, every vertex that is still free has no free neighbour: the matching is maximal. The order
-of the visit and the lots are hashes of the seed (``reference.local``), so the result is one function of graph and seed.
-O(n + m).
+Invariant: a vertex that was visited and is still free has no free neighbour, so in the end the matching is maximal. The
+order of the visit and the lots are hashes (``reference.local``): the result is a function of graph and seed. O(n + m).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Reference: Md. Naim, F. Manne, M. Halappanavar, A. Tumeo and J. Langguth, Optimizing approximate weighted matching on
 Nvidia Kepler K40, HiPC 2015, Algorithms 1 and 2; after R. Preis, STACS 1999, and F. Manne and R. Bisseling, PPAM 2007.
 
-Invariant: between two rounds the candidate of an unmatched vertex is its heaviest unmatched neighbour (-1: it has none),
-or a matched one that is in Q_C and will make it look again; and no two unmatched vertices are each other's candidates.
+Invariant: between two rounds the candidate of an unmatched vertex is its heaviest unmatched neighbour (-1: none), or a
+matched one that is in Q_C and will make it look again; and no two unmatched vertices are each other's candidates.
 
 Threads. Only one thread processes s at a time: the first loop meets s once, and in a round s has one candidate u, which
 is in Q_C once (its new candidate is not in Q_C, whose vertices were matched before the round). But two threads may
@@ -13,8 +13,8 @@ total order, so one of them or both see that the choice is mutual; and one compa
 decides which thread matches the two. A thread that reads a mate just before it is written may choose a vertex that is
 matched; that one goes to Q_N, so in the next round its neighbours look again.
 
-Q_C and Q_N are stretches of one array, since a vertex is queued once, when it is matched. Cost: O(n + m Delta) at worst,
-about O(n + m) with random weights or ``ties="hash"``; O(n + m) after an O(m log Delta) sort with ``presort=True``.
+Q_C and Q_N are stretches of one array, since a vertex is queued once, when it is matched. Cost: O(n + m Delta) at
+worst, about O(n + m) with random weights; O(n + m) after an O(m log Delta) sort with ``presort=True``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from numba import types
 from numba.extending import overload
 
 from troth.cpu._atomics import compare_and_swap, load
-from troth.cpu._jit import inlined, kernel
+from troth.cpu._jit import kernel
 from troth.cpu._queue import append, new_batches, new_queue
-from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of
+from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of, spliced
 from troth.cpu._sort import sort_rows
 from troth.cpu._team import FAR, new_cursor, take, thread_count
 from troth.cpu._team import run as run_team
@@ -43,7 +43,7 @@ MATCHED, WAITING = 0, 1  # kinds of batches
 def find_candidate(s, rows, order, reached, mate):
     """Lines 2 to 7 of Algorithm 2: the heaviest unmatched neighbour of s, or -1, and the entries read.
 
-    In presorted rows it is the first unmatched one from ``reached[s]`` on; otherwise ``reached`` is None. Compiled only.
+    In presorted rows it is the first unmatched one from ``reached[s]`` on; otherwise ``reached`` is None.
     """
     raise NotImplementedError("find_candidate is for compiled code")
 
@@ -66,7 +66,7 @@ def _walk(s, rows, order, reached, mate):
     return (rows.indices[e], passed + 1) if e < stop else (np.int32(-1), passed)
 
 
-@inlined
+@spliced
 def process_vertex(s, alone, rows, order, reached, candidate, mate):
     """Algorithm 2. Returns the new candidate of s if the two were matched here, else -1; and the entries read."""
     t, read = find_candidate(s, rows, order, reached, mate)

@@ -4,7 +4,7 @@ Reference: F. Manne and M. Halappanavar, New effective multithreaded matching al
 HiPC 2015, Algorithm 3, with compare-and-swap instead of locks, and with the errata: a vertex whose offer fails or is
 displaced looks again.
 
-State: one 64-bit word a vertex, the best offer that it holds: ``weight prefix << 32 | priority of the suitor``, 0: none.
+State: one 64-bit word a vertex, the best offer that it holds: ``weight prefix << 32 | priority of the suitor``, or 0.
 Invariant: words only grow, and a vertex that is in no queue has its own offer standing at exactly one neighbour, or no
 neighbour is left that would take it. There is one such state at the end, whatever the order of visits: threads and
 races change the work, never the matching. Then suitors are mutual, and the suitor is the mate.

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import importlib
 import os
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -71,10 +70,7 @@ def read(source: str | os.PathLike, **options: Any) -> Graph:
             return as_graph(from_spec(source), **options)
     reading = {name: options.pop(name) for name in ("base", "columns") if name in options}
     with refusing(source):
-        graph = as_graph(read_input(source, **reading), **options)
-        if _format(Path(source)) == "csr":  # a matrix has no room for ids
-            graph = replace(graph, ids=_module("csr").open_csr(source).ids)
-    return graph
+        return as_graph(read_input(source, **reading), **options)
 
 
 def read_input(
@@ -82,7 +78,7 @@ def read_input(
 ) -> Matrix | Edges:
     """Read a file into what the gate takes. ``base`` and ``columns`` are for tables."""
     path = Path(path)
-    name = _format(path)
+    name = format_of(path)
     with refusing(path):
         if not path.exists():
             raise TrothError(f"{path}: there is no such file")
@@ -105,14 +101,15 @@ def write(graph: Graph, path: str | os.PathLike) -> None:
     and ``.csr``; a table has no room for isolated vertices.
     """
     path = Path(path)
-    name = _format(path)
+    name = format_of(path)
     if name == "csr" and path.is_dir() and not (path / "meta.json").exists():
         raise TrothError(f"{path}: a folder that is not a graph stands there; remove it or choose another name")
     with atomic_path(path) as temporary:
         _module(name).write(graph, temporary)
 
 
-def _format(path: Path) -> str:
+def format_of(path: Path) -> str:
+    """The module of this package that reads and writes what the extension names."""
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     packed = suffixes[-1:] == [".gz"]
     suffix = suffixes[-1 - packed] if len(suffixes) > packed else ""

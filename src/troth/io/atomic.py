@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from troth.errors import TrothError
 from troth.io.files import refusing
 
 
@@ -42,6 +43,8 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     ('42', 1)
     """
     path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise TrothError(f"{path} is neither a file nor a folder; it cannot be replaced")
     mark = f".{os.getpid()}-{secrets.token_hex(4)}."
     beside = path.with_name("." + path.name.replace(".", mark, 1) if "." in path.name else f".{path.name}{mark}tmp")
     try:

@@ -89,7 +89,7 @@ def read(path: Path) -> Matrix:
     # Copy on write, since Numba compiles again for arrays that are read-only.
     found = open_csr(path, mode="c")
     matrix = shared_matrix(found.indptr, found.indices, found.weights)
-    return Matrix(matrix, vertex_weights=found.vertex_weights, where=str(path))
+    return Matrix(matrix, vertex_weights=found.vertex_weights, ids=found.ids, where=str(path))
 
 
 def shared_matrix(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray):
