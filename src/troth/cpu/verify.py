@@ -14,9 +14,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from troth.cpu._jit import kernel
 from troth.cpu._team import chunk_size, new_cursor, run, take, thread_count
 from troth.graph import Graph
 from troth.order import HALF, MASK, ONE, weight_bits
@@ -34,7 +35,7 @@ def _team(graph: Graph, threads: int | None, kernel, *args, chunk: int | None = 
 # ---- the weight matched at each vertex ----
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find(indices, start, stop, v):
     """The place of v in the sorted indices[start:stop], or ``stop`` where it is absent."""
     end = stop
@@ -47,7 +48,7 @@ def find(indices, start, stop, v):
     return start if start < end and indices[start] == v else end
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hold(worker, cursor, chunk, indptr, indices, bits, mate, held):
     """held[v] = the bits of w(v, mate[v]), 0 where v is free; returns the first v whose mate is no mate, or n.
 
@@ -79,7 +80,7 @@ def matched_bits(graph: Graph, mate: np.ndarray, threads: int | None = None) -> 
     return held, min(_team(graph, threads, hold, graph.indptr, graph.indices, bits, mate, held))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_blocks(worker, cursor, block, mate, held, sums):
     """sums[b] = the weights of the pairs whose smaller vertex is in block b, added one by one in float64."""
     n = len(mate)
@@ -115,7 +116,7 @@ def _exact_sum(values: np.ndarray) -> int:
 # ---- maximality and dominance ----
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def uncover(worker, cursor, chunk, indptr, indices, bits, held):
     """The first u with an edge {u, v}, u < v, that is heavier than what either end holds, or n."""
     n = len(held)
@@ -201,7 +202,7 @@ def _units_down(w, units):
     return lambda w, units: np.int64(w) << units.exponent
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def start(worker, cursor, chunk, mate, held, units, y):
     """y(v) = the weight matched at v, rounded up; returns the weight of the pairs met, rounded down, as (high, low)."""
     n = len(mate)
@@ -220,7 +221,7 @@ def start(worker, cursor, chunk, mate, held, units, y):
                     low += part & MASK
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sweep(worker, cursor, chunk, indptr, indices, weights, units, y, fresh):
     """fresh(v) = (y(v) + max(0, max_u (w(u, v) - y(u)))) / 2, rounded up; returns their sum as (high, low)."""
     n = len(y)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
+from troth.cpu._jit import kernel
 from troth.cpu._team import new_cursor, run, take, thread_count
 from troth.order import mix64
 
 BLOCK = 1 << 16
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def below(word, bound):
     """A uniform integer in [0, bound), bound <= 2^53: the top 53 bits as a fraction, times the bound, rounded down.
 
@@ -27,14 +27,14 @@ def below(word, bound):
     return np.int64(np.float64(np.int64(word >> np.uint64(11))) * 2.0**-53 * np.float64(bound))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def uniform(word, bits):
     """A uniform multiple of 2^-bits in (0, 1], bits <= 53."""
     top = np.int64(word >> np.uint64(64 - bits)) + 1
     return np.float64(top) / np.float64(np.int64(1) << np.int64(bits))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def exponential(word, bits):
     """An exponential variate of mean 1, by comparisons alone.
 

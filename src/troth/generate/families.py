@@ -17,8 +17,8 @@ from itertools import product
 from math import isqrt, pi, prod
 
 import numpy as np
-from numba import njit
 
+from troth.cpu._jit import kernel
 from troth.cpu.gate import edges_to_csr
 from troth.errors import TrothError
 from troth.generate.draw import below, share
@@ -64,7 +64,7 @@ CUBE = np.array(list(product((-1, 0, 1), repeat=3)), np.int64)
 CROSS = CUBE[np.abs(CUBE).sum(axis=1) <= 1]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _lattice(first, last, depth, height, width, unknowns, offsets, fill, indptr, indices):
     for v in range(first, last):
         node = v // unknowns
@@ -114,26 +114,26 @@ def complete(seed: np.uint64, n: int) -> Structure:
 SIDE = 31  # bits of a coordinate: a squared distance fits 63
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _point(seed, i):
     x = hash2(seed, PLACE, np.uint64(i), np.uint64(0)) >> np.uint64(64 - SIDE)
     y = hash2(seed, PLACE, np.uint64(i), np.uint64(1)) >> np.uint64(64 - SIDE)
     return np.int64(x), np.int64(y)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _cell(x, y, cells):
     return (y * cells >> SIDE) * cells + (x * cells >> SIDE)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count_points(seed, n, cells, start):
     for i in range(n):
         x, y = _point(seed, i)
         start[_cell(x, y, cells) + 2] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _place_points(seed, n, cells, start, points):
     """Put each point into its cell; ``start[c + 1]`` begins as the start of cell c and ends as its end."""
     for i in range(n):
@@ -153,7 +153,7 @@ def scatter(seed: np.uint64, n: int, cells: int) -> tuple[np.ndarray, np.ndarray
     return points, start[:-1]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _near(first, last, points, start, cells, reach, fill, indptr, indices):
     """Join points whose squared distance is below ``reach``; they lie in the 3 by 3 cells about each other."""
     for v in range(first, last):
@@ -209,8 +209,8 @@ def drawn(n: int, *draws: tuple) -> Structure:
     check_room(total)
     row, col = np.empty(total, np.int32), np.empty(total, np.int32)
     at = 0
-    for count, kernel, *args in draws:
-        share(count, kernel, *args, row[at : at + count], col[at : at + count])
+    for count, fill, *args in draws:
+        share(count, fill, *args, row[at : at + count], col[at : at + count])
         at += count
     return simple(row, col, n)
 
@@ -219,7 +219,7 @@ def drawn(n: int, *draws: tuple) -> Structure:
 QUADRANTS = tuple(np.uint64(percent * 2**64 // 100) for percent in (57, 76, 95))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _draw_rmat(first, last, seed, scale, row, col):
     a, ab, abc = QUADRANTS
     for e in range(first, last):
@@ -236,7 +236,7 @@ def rmat(seed: np.uint64, scale: int, edgefactor: int) -> Structure:
     return drawn(2**scale, (2**scale * edgefactor, _draw_rmat, seed, scale))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _draw_pairs(first, last, seed, n, row, col):
     for e in range(first, last):
         u = below(hash2(seed, PLACE, np.uint64(e), np.uint64(0)), n)
@@ -249,7 +249,7 @@ def erdos_renyi(seed: np.uint64, n: int, degree: float) -> Structure:
     return drawn(n, (int(n * degree / 2), _draw_pairs, seed, n))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _draw_across(first, last, seed, left, right, row, col):
     for e in range(first, last):
         row[e] = below(hash2(seed, PLACE, np.uint64(e), np.uint64(0)), left)
@@ -264,7 +264,7 @@ def bipartite(seed: np.uint64, left: int, right: int, m: int) -> Structure:
 SPARSE = 4  # average degree of the graph under the hubs
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _draw_spokes(first, last, seed, n, hubs, degree, number, row, col):
     """Neighbour j of a hub comes from the j-th of ``degree`` equal parts of the other vertices, so none repeats."""
     for e in range(first, last):

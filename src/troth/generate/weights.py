@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from troth.cpu._jit import kernel
 from troth.errors import TrothError
 from troth.generate.draw import below, exponential, share, uniform
 from troth.order import WEIGHT, hash2
@@ -41,7 +41,7 @@ RULES = {
 }
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _weight(code, seed, bits, high, u, v):
     """The weight of the edge u < v, as a float64 that is exact for whole numbers up to 2^53."""
     if code == TRAP:
@@ -57,7 +57,7 @@ def _weight(code, seed, bits, high, u, v):
     return uniform(word, bits)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _weigh(first, last, code, seed, bits, high, indptr, indices, weights):
     for u in range(first, last):
         for at in range(indptr[u], indptr[u + 1]):
@@ -65,7 +65,7 @@ def _weigh(first, last, code, seed, bits, high, indptr, indices, weights):
             weights[at] = _weight(code, seed, bits, high, min(u, v), max(u, v))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _rank(indptr, indices, cursor, weights):
     """Number the edges u < v in row order. ``cursor[v]``, at first ``indptr[v]``, is where row v's next mirror goes.
 

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
-from numba import njit
 
+from troth.cpu._jit import kernel
 from troth.errors import TrothError
 
 INTEGER, REAL, HARD, BIG, TEXT = range(5)
@@ -44,19 +44,19 @@ for _row, _word in zip(NAMES, (b"nan", b"inf", b"infinity"), strict=True):
 # ---- the scan ----
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_blank(byte):
     return byte in (SPACE, TAB, RETURN)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _skip_blanks(data, at, sep):
     while at < data.size and data[at] != sep and _is_blank(data[at]):
         at += 1
     return at
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _closing_quote(data, at, sep):
     """Where the quote opened at ``at`` closes, if that ends the cell; otherwise -1."""
     at += 1
@@ -72,7 +72,7 @@ def _closing_quote(data, at, sep):
     return -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _cell(data, at, sep):
     """(begin, end, next) of the cell at ``at``: its content without quotes and blanks, and where to go on."""
     closing = _closing_quote(data, at, sep) if data[at] == QUOTE else -1
@@ -90,7 +90,7 @@ def _cell(data, at, sep):
     return begin, end, at
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_name(data, begin, end):
     for word in range(len(NAMES)):
         length = 0
@@ -104,7 +104,7 @@ def _is_name(data, begin, end):
     return False
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _digits(data, at, end, mantissa, used):
     """Read digits into ``mantissa`` while ``used``, the count of significant ones, stays below 20."""
     while at < end and ZERO <= data[at] <= NINE:
@@ -116,7 +116,7 @@ def _digits(data, at, end, mantissa, used):
     return at, mantissa, used
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _number(data, begin, end):
     """(kind, integer, real) of the cell data[begin:end]."""
     at = begin
@@ -163,7 +163,7 @@ def _number(data, begin, end):
     return REAL, 0, (-real if negative else real)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
     """Fill the arrays as ``mode`` says; ``real`` is ``value`` seen as floats. Returns how many cells and lines."""
     at = cells = lines = 0
@@ -198,7 +198,7 @@ def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
     return cells, lines
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _copy_cells(data, offsets, sep, out):
     """Copy the content of cells into the rows of ``out``, as far as there is room; returns the longest length."""
     longest = 0
