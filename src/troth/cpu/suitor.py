@@ -52,7 +52,7 @@ NEAR = np.uint64(2**15)  # ids this close are likely to share the cache
 FIRST, SECOND, QUEUE = TILE, TILE + GROUP, TILE + GROUP + GROUP
 SCRATCH = int(QUEUE + GROUP)
 DENSE = 8  # mean degree above which equal weights go in waves; below it, rows are too short to be worth a jump
-WAVES, WAVE_SHIFT = 32, 27  # the top five bits of the priority
+WAVE_BITS = 5  # at most 32 waves
 
 
 # ---- offers ----
@@ -204,12 +204,15 @@ def look_exactly(indptr, indices, bits, order, u, rank, state):
 
 
 @inlined
-def look_short(indptr, indices, bits, order, u, rank, state):
-    """``look`` at a short row: a maximum over all entries is cheaper than branches that cannot be predicted."""
+def look_short(indptr, indices, bits, order, flat, u, rank, state):
+    """``look`` without branches: cheaper in short rows, and where all weights are equal and nearly every entry ties.
+
+    ``flat``: they are, so one of them is as good as any, and the others need not be read.
+    """
     best = NONE
     for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
         v = np.uint64(np.uint32(indices[e]))
-        weight = prefix(bits[e], order) << HALF
+        weight = prefix(bits[NONE if flat else e], order) << HALF
         key = weight | priority(order, v)
         best = max(best, key if weight | rank > load(state, v) else NONE)
     return best
@@ -253,7 +256,7 @@ def settle(indptr, indices, bits, order, flat, far, base, waiting, state, scratc
                 if order.coarse:
                     best = look_exactly(indptr, indices, bits, order, current, rank, state)
                 elif flat or indptr[current + ONE] - indptr[current] <= SHORT:
-                    best = look_short(indptr, indices, bits, order, current, rank, state)
+                    best = look_short(indptr, indices, bits, order, flat, current, rank, state)
                 else:
                     best = look(indptr, indices, bits, order, current, rank, state)
                 displaced = make_offer(indptr, indices, bits, order, rank, best, state) if best != NONE else NONE
@@ -319,15 +322,16 @@ def propose_all(worker, cursor, chunk, indptr, indices, bits, order, down, state
 
 
 @kernel
-def find_waves(worker, cursor, chunk, order, waves):
-    """In which wave each vertex makes its offer: wave 0 has the highest priorities."""
+def find_waves(worker, cursor, chunk, order, bits, waves):
+    """In which of 2^bits waves each vertex makes its offer: wave 0 has the highest priorities."""
+    last = (ONE << bits) - ONE
     n = np.int64(waves.size)
     while True:
         start = _team.take(cursor, chunk)
         if start >= n:
             return
         for v in range(np.uint64(start), np.uint64(min(n, start + chunk))):
-            waves[v] = np.uint64(WAVES - 1) - (priority(order, v) >> np.uint64(WAVE_SHIFT))
+            waves[v] = last - (priority(order, v) >> (HALF - bits))
 
 
 @kernel
@@ -441,14 +445,15 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
 def _run_waves(rows, order, threads, visits, state, scratch) -> list:
     """Equal weights and scrambled priorities: visit by falling priority, in waves. ``visits`` is room for n ids."""
     n = len(visits)
+    bits = min(WAVE_BITS, max(1, (n >> 12).bit_length()))  # a wave is worth it from a few thousand vertices on
     waves = np.empty(n, np.uint8)
-    over(n, threads, find_waves, order, waves)
-    ends = np.bincount(waves, minlength=WAVES).cumsum()
+    over(n, threads, find_waves, order, np.uint64(bits), waves)
+    ends = np.bincount(waves, minlength=1 << bits).cumsum()
     _, visits[:] = radix_sort(waves, np.arange(n, dtype=np.int32), threads)
-    counts = []
-    for wave in range(WAVES):
-        first = int(ends[wave - 1]) if wave else 0
-        part = visits[: ends[wave]]
-        ceiling = np.uint64((WAVES - wave) << WAVE_SHIFT)
-        counts += over(len(part) - first, threads, propose_wave, *rows, order, part, first, ceiling, state, scratch)
+    counts, first = [], 0
+    for wave, end in enumerate(ends):
+        ceiling = np.uint64((1 << 32) - (wave << (32 - bits)))  # the least priority of the waves before
+        part = visits[:end]
+        counts += over(int(end) - first, threads, propose_wave, *rows, order, part, first, ceiling, state, scratch)
+        first = int(end)
     return counts

@@ -1,0 +1,79 @@
+"""What is special to blue-red: the fractions, the rounds, and extreme probabilities."""
+
+import numpy as np
+import pytest
+from corpus import corpus, graphs, on_corpus, order_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+import troth
+from troth import reference
+from troth.cpu import blue_red
+from troth.errors import TrothError
+
+MODES = ("weighted", "random")
+
+
+def check(graph, seed, threads=1, **options):
+    """Mates and fractions are those of the reference."""
+    order = order_of(graph, seed=seed)
+    mate, fractions = reference.blue_red(graph, order, seed, **options)
+    found, stats = blue_red.run(graph, order, threads=threads, seed=np.uint64(seed), **options)
+    assert found.tolist() == mate.tolist()
+    assert stats["fractions"] == fractions
+    assert stats["rounds"] == len(fractions)
+    return stats
+
+
+@pytest.mark.parametrize("mode", MODES)
+@on_corpus
+def test_fractions(graph, mode):
+    for seed in (0, 2**64 - 1):
+        for rounds in (None, 0, 1, 3):
+            check(graph, seed, threads=1 + seed % 3, mode=mode, rounds=rounds)
+
+
+@given(graphs(), st.integers(0, 2**64 - 1), st.sampled_from(MODES), st.floats(0.05, 0.95), st.integers(1, 4))
+def test_fractions_of_random_graphs(graph, seed, mode, p, threads):
+    check(graph, seed, threads, mode=mode, p=p)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_small_and_large_rounds_meet(mode, monkeypatch):
+    """Whatever the number of active vertices that one thread takes on, and wherever the rounds end."""
+    graph = troth.generate("rmat", scale=10, weights="integers")
+    whole = check(graph, 3, mode=mode)
+    for small in (0, 50, 10**9):
+        for history in (1, 2, 4096):
+            monkeypatch.setattr(blue_red, "SMALL", small)
+            monkeypatch.setattr(blue_red, "HISTORY", history)
+            for rounds in (None, 1, whole["rounds"] - 1, whole["rounds"], whole["rounds"] + 1):
+                stats = check(graph, 3, threads=2, mode=mode, rounds=rounds)
+                assert stats["fractions"] == whole["fractions"][:rounds]
+
+
+def test_thousands_of_rounds():
+    """One edge, and blue so rare that the two ends seldom differ."""
+    stats = check(corpus("one-edge"), 1, p=1e-4)
+    assert stats["rounds"] > blue_red.HISTORY
+    assert stats["fractions"][-2:] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("p", [1e-18, 1 - 2**-53])
+def test_rounds_without_blue_or_red_just_pass(p):
+    stats = check(corpus("grid-equal"), 0, p=p, rounds=5)
+    assert stats["fractions"] == [0.0] * 5
+
+
+def test_a_probability_below_every_hash_is_refused():
+    graph = corpus("triangle")
+    with pytest.raises(TrothError, match="no vertex would ever be blue"):
+        troth.match(graph, "blue-red", p=2**-65)
+
+
+def test_vertices_drop_out():
+    """After the first round only the rows of vertices that are free and have a free neighbour are read."""
+    graph = troth.generate("grid", rows=50, cols=50)
+    stats = check(graph, 0)
+    assert stats["rounds"] > 5
+    assert stats["edges_read"] < 2.5 * len(graph.indices)
