@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
+from troth.cpu import _rows
 from troth.engines import TABLE, Engine
 from troth.graph import Graph
 
@@ -72,10 +73,11 @@ def expected(engine: Engine, options: dict, graph: Graph, ties: str = "hash", se
 
 @every_engine
 @on_corpus
-def test_corpus(graph, engine, options):
+def test_corpus(graph, engine, options, monkeypatch):
     for ties in TIES:
         answer = expected(engine, options, graph, ties)
         for threads in THREADS:
+            monkeypatch.setattr(_rows, "FEW", 0 if threads > 1 else _rows.FEW)  # a team even for a triangle
             assert mates(engine, options, graph, ties, threads=threads) == answer
 
 

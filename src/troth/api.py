@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from troth.engines import find_engine, read_options
-from troth.graph import as_graph
+from troth.graph import as_graph, check_seed
 from troth.matching import Matching
 
 Progress = Callable[[str, int, int], None]
@@ -74,6 +74,7 @@ def match(
     """
     engine = find_engine(algorithm, device)
     chosen = read_options(engine, options)
+    seed = check_seed(seed)
     clock = [perf_counter()]
     graph = as_graph(g)
     clock.append(perf_counter())
@@ -106,6 +107,7 @@ def strongest(g: Any, device: str = "auto", ties: str = "low", seed: int = 0, th
     [1, 0, 0]
     """
     find_engine("handshake", device)
+    seed = check_seed(seed)
     graph = as_graph(g)
     from troth.cpu.handshake import strongest as run
     from troth.order import make_order

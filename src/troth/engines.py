@@ -53,7 +53,7 @@ def probability(value: Any) -> float:
     """A number strictly between 0 and 1."""
     try:
         p = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         p = 0.0
     if not 0.0 < p < 1.0:
         raise ValueError("a number between 0 and 1, both excluded")
@@ -64,7 +64,7 @@ def count_or_none(value: Any) -> int | None:
     """A whole number, 0 or more, or None."""
     if value is None or str(value).lower() == "none":
         return None
-    if isinstance(value, bool) or not str(value).isdigit():
+    if isinstance(value, bool) or not str(value).isdecimal():
         raise ValueError("a whole number or none")
     return int(value)
 
@@ -133,15 +133,15 @@ def find_engine(algorithm: str, device: str = "auto") -> Engine:
     """
     if algorithm not in ALGORITHMS:
         raise TrothError(f"algorithm={algorithm!r} is not known: choose {', '.join(ALGORITHMS)}")
-    kind = str(device).partition(":")[0]
-    if kind not in DEVICES:
+    kind, number, _ = str(device).partition(":")
+    if kind not in DEVICES or (kind == "auto" and number):
         raise TrothError(f"device={device!r} is not known: choose {', '.join(DEVICES)}")
     rows = {engine.device: engine for engine in TABLE if engine.algorithm == algorithm}
     if kind == "auto":
         return rows["cpu"]
     if kind not in rows:
         raise TrothError(f"{algorithm} has no engine on device={device!r}: choose {', '.join(rows)}")
-    if device == "cpu:0" or (kind == "cpu" and device != "cpu"):
+    if kind == "cpu" and number:
         raise TrothError(f"device={device!r} is not known: the CPU is just 'cpu'; use threads= for its threads")
     return rows[kind]
 

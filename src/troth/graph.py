@@ -16,6 +16,7 @@ and only a mismatch takes the slow path that names the entry.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import index
 from os import PathLike
 from typing import Any
 
@@ -127,13 +128,14 @@ def as_graph(
     ----------
     obj
         a SciPy sparse matrix or array of any format, ``(row, col)`` or ``(row, col, weight)`` arrays, a NetworkX graph,
-        a pandas, polars or pyarrow table of edges, the name of a file, or a ``Graph``. A clean CSR or CSC matrix is not
-        copied.
+        a pandas, polars or pyarrow table of edges, what ``read`` takes, or a ``Graph``. A clean CSR or CSC matrix is
+        not copied.
     weights
         "keep" the values, "abs" their absolute values, "unit" (all 1), "random" (uniform in (0, 1], a function of
         ``seed`` and the two ends), or "paper": absolute values, random where there are none (Naim et al. 2015)
     symmetrize
-        what to do with a matrix whose two directions differ: "max", "min", "sum" or "mean"; by default an error
+        what to do with a matrix whose two directions differ: "max", "min", "sum" (of integers: as int64) or "mean" (of
+        integers: as float64); by default an error
     base
         the number of the first vertex in a table, 0 or 1
     seed
@@ -161,14 +163,18 @@ def as_graph(
     _check_choice("weights", weights, WEIGHTS)
     _check_choice("symmetrize", symmetrize, (None, *SYMMETRIZE))
     _check_choice("base", base, (None, 0, 1))
+    seed = check_seed(seed)
+    if isinstance(obj, (str, PathLike)):
+        from troth.io import read
+
+        return read(obj, weights=weights, symmetrize=symmetrize, base=base, seed=seed, columns=columns)
     if isinstance(obj, Graph):
         if weights == "keep":
             return obj
-        matrix = Matrix(obj.to_scipy(), vertex_weights=obj.vertex_weights, ids=obj.ids)
-        return _from_matrix(matrix, weights, symmetrize, seed)
+        obj = Matrix(obj.to_scipy(), vertex_weights=obj.vertex_weights, ids=obj.ids)
     source = obj if isinstance(obj, (Matrix, Edges)) else _open(obj, base, columns)
     gate = _from_matrix if isinstance(source, Matrix) else _from_edges
-    return gate(source, weights, symmetrize, seed)
+    return gate(source, weights, symmetrize, np.uint64(seed % 2**64))
 
 
 def _check_choice(name: str, value: Any, choices: tuple) -> None:
@@ -176,16 +182,20 @@ def _check_choice(name: str, value: Any, choices: tuple) -> None:
         raise TrothError(f"{name}={value!r} is not known: choose {', '.join(str(c) for c in choices)}")
 
 
+def check_seed(seed: Any) -> int:
+    """A seed of any integer type as a Python int."""
+    try:
+        return index(seed)
+    except TypeError:
+        raise TrothError(f"seed={seed!r} is not a whole number: give one, such as 0") from None
+
+
 def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix | Edges:
     """Recognise what the user has; nothing heavy is imported that is not loaded already."""
-    if isinstance(obj, (str, PathLike)):
-        from troth.io import read_input
-
-        return read_input(obj, base=base, columns=columns)
-    package = type(obj).__module__.partition(".")[0]
-    if package == "scipy" and hasattr(obj, "tocoo"):
+    packages = {parent.__module__.partition(".")[0] for parent in type(obj).__mro__}
+    if "scipy" in packages and hasattr(obj, "tocoo"):
         return Matrix(obj)
-    if package in ("pandas", "polars", "pyarrow"):
+    if not packages.isdisjoint(("pandas", "polars", "pyarrow")):
         from troth.interop.tables import table_to_edges
 
         return table_to_edges(obj, columns=columns, base=base)
@@ -194,7 +204,10 @@ def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix
 
         return networkx_to_edges(obj)
     if isinstance(obj, (tuple, list)) and len(obj) in (2, 3):
-        row, col, *weight = (np.asarray(part) for part in obj)
+        try:
+            row, col, *weight = (np.asarray(part) for part in obj)
+        except ValueError:  # lists in lists, of unequal lengths
+            raise TrothError("the edges: row, col and weight must be one-dimensional arrays of numbers") from None
         base = base or 0
         if base and row.dtype.kind in "iu" and col.dtype.kind in "iu":
             row, col = row.astype(np.int64) - base, col.astype(np.int64) - base
@@ -209,14 +222,22 @@ def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix
     )
 
 
+def _numbers(part: Any, where: str) -> np.ndarray:
+    """Vertex numbers, or positions, as a flat array of int32 or int64; not copied where it is one."""
+    part = np.asarray(part)
+    if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
+        kind = f"{part.dtype} of shape {part.shape}"
+        raise TrothError(f"{where}: vertex ids must be one-dimensional arrays of whole numbers, not {kind}")
+    return np.ascontiguousarray(part, np.int32 if part.dtype == np.int32 else np.int64)
+
+
 # ---- weights ----
 
 
 def _clean_type(data: np.ndarray, where: str) -> np.ndarray:
     """Weights in a type that engines compare exactly; the others are widened or refused."""
     kind, size = data.dtype.kind, data.dtype.itemsize
-    if not data.dtype.isnative:
-        data = data.astype(data.dtype.newbyteorder("="))
+    data = np.ascontiguousarray(data, data.dtype.newbyteorder("="))
     if kind == "b":
         return data.astype(np.uint8)
     if kind == "f" and size == 2:
@@ -251,7 +272,7 @@ def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, rand
 # ---- matrices ----
 
 
-def _from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: int) -> Graph:
+def _from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
     from troth.cpu import gate
 
     where, notes = source.where, {}
@@ -260,8 +281,9 @@ def _from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: int) -
     found = gate.check(indptr, indices, data)
     if found[gate.OUTSIDE]:
         u, e = _locate(indptr, (indices < 0) | (indices >= len(indptr) - 1))
-        first, last = source.base, source.base + len(indptr) - 2
-        raise TrothError(f"{where}: row {u + first} has column {indices[e] + first}, outside {first}..{last}")
+        line, place = ("column", "row") if swapped else ("row", "column")
+        v, first, last = int(indices[e]), source.base, source.base + len(indptr) - 2
+        raise TrothError(f"{where}: {line} {u + first} has {place} {v + first}, outside {first}..{last}")
     if found[gate.UNSORTED] and not found[gate.NONFINITE]:
         before = len(indices)
         indptr, indices, data = _sum_repeats(indptr, indices, data)
@@ -269,25 +291,23 @@ def _from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: int) -
             notes["repeats"] = before - len(indices)
         found = gate.check(indptr, indices, data)
     if found[gate.NONFINITE]:
-        u, e = _locate(indptr, ~np.isfinite(data))
-        place = _place(source, u, int(indices[e]), swapped)
-        raise TrothError(f"{where}: entry {place} is {data[e]}; weights must be finite numbers")
+        _refuse_nonfinite(source, indptr, indices, data, swapped)
     if found[gate.LOOPS]:
         notes["loops"] = found[gate.LOOPS]
     if found[gate.FINGERPRINT]:
         indptr, indices, data = _agree(source, indptr, indices, data, symmetrize, swapped, notes)
         found = gate.check(indptr, indices, data)
+        if found[gate.NONFINITE]:  # the sum of two large floats
+            _refuse_nonfinite(source, indptr, indices, data, swapped)
     if found[gate.NONPOSITIVE] or found[gate.LOOPS]:
         indptr, indices, data = _drop(where, indptr, indices, data, found[gate.LOOPS], notes)
         found = None
     weight_range = tuple(found[gate.LEAST :]) if found and len(indices) else None
-    indptr = indptr.astype(np.int64, copy=False)
-    return Graph(
-        indptr, indices.astype(np.int32, copy=False), data, source.vertex_weights, source.ids, notes, weight_range
-    )
+    indices = indices.astype(np.int32, copy=False)
+    return Graph(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
 
 
-def _rows(source: Matrix, rule: str, seed: int):
+def _rows(source: Matrix, rule: str, seed: np.uint64):
     """Raw CSR arrays of a SciPy matrix with the weight rule applied; also whether they are those of the transpose."""
     from troth.cpu import gate
 
@@ -302,40 +322,61 @@ def _rows(source: Matrix, rule: str, seed: int):
     if n > MAX_VERTICES:
         raise TrothError(f"{where}: {n} vertices; at most {MAX_VERTICES} are supported")
     if matrix.format not in ("csr", "csc"):
-        # The rule comes before repeats are added up, so it is applied to the coordinates.
-        coo = matrix.tocoo()
-        row, col = coo.row, coo.col
-        values = None if source.pattern else coo.data
-        seed64 = np.uint64(seed % 2**64)
-        data = _apply_rule(rule, values, where, len(row), lambda out: gate.random_edge_weights(row, col, seed64, out))
-        ends = np.zeros(n + 1, np.int64)
-        np.cumsum(np.bincount(row, minlength=n), out=ends[1:])
-        indices, values = np.empty(len(row), np.int32), np.empty_like(data)
-        gate.scatter_rows(row, col, data, ends[:-1].copy(), indices, values)
-        return ends, indices, values, False
-    indptr, indices = matrix.indptr, matrix.indices
-    count = int(indptr[-1])
-    if (
-        indptr[0] != 0
-        or len(indptr) != n + 1
-        or (indptr[1:] < indptr[:-1]).any()
-        or count > min(len(indices), len(matrix.data))
-    ):
+        return *_scatter(source, rule, seed), False
+    indptr, indices = _numbers(matrix.indptr, where).astype(np.int64, copy=False), _numbers(matrix.indices, where)
+    rising = len(indptr) == n + 1 and indptr[0] == 0 and (indptr[1:] >= indptr[:-1]).all()
+    if not rising or indptr[-1] > min(len(indices), len(matrix.data)):
         raise TrothError(f"{where}: indptr is not a rising sequence from 0 to the number of entries")
+    count = int(indptr[-1])
     indices = indices[:count]
     values = None if source.pattern else np.asarray(matrix.data[:count])
-    seed64 = np.uint64(seed % 2**64)
-    data = _apply_rule(rule, values, where, count, lambda out: gate.random_row_weights(indptr, indices, seed64, out))
+    data = _apply_rule(rule, values, where, count, lambda out: gate.random_row_weights(indptr, indices, seed, out))
     return indptr, indices, data, matrix.format == "csc"
 
 
+def _scatter(source: Matrix, rule: str, seed: np.uint64):
+    """CSR arrays, by way of coordinates. The rule comes before repeats are added up, so it is applied to those."""
+    from troth.cpu import gate
+
+    where, n, coo = source.where, source.matrix.shape[0], source.matrix.tocoo()
+    row, col, values = _numbers(coo.row, where), _numbers(coo.col, where), coo.data
+    if not len(row) == len(col) == len(values):
+        raise TrothError(f"{where}: {len(row)} rows, {len(col)} columns and {len(values)} values of its entries")
+    outside = (row < 0) | (row >= n) | (col < 0) | (col >= n)
+    if outside.any():
+        at = int(np.argmax(outside))
+        place = _place(source, int(row[at]), int(col[at]), False)
+        raise TrothError(f"{where}: entry {place} is outside of a matrix of {n} rows and columns")
+    if source.matrix.format == "bsr":  # a block is stored whole; its zeros are no entries
+        stored = values != 0
+        row, col, values = row[stored], col[stored], values[stored]
+    values = None if source.pattern else values
+    data = _apply_rule(rule, values, where, len(row), lambda out: gate.random_edge_weights(row, col, seed, out))
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=n), out=indptr[1:])
+    indices, weights = np.empty(len(row), np.int32), np.empty_like(data)
+    gate.scatter_rows(row, col, data, indptr[:-1].copy(), indices, weights)
+    return indptr, indices, weights
+
+
 def _sum_repeats(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray):
+    """Rows sorted, repeats added up in the order in which they are stored.
+
+    Two transposes sort and keep that order. SciPy's own sort of a row does not: then rounding would make a_ij and a_ji
+    differ where the same numbers were added to both, as in a finite element assembly.
+    """
     from scipy.sparse import csr_array
 
     n = len(indptr) - 1
-    clean = csr_array((data.copy(), indices.copy(), indptr.copy()), shape=(n, n))
+    clean = csr_array((data, indices, indptr), shape=(n, n)).tocsc().tocsr()
     clean.sum_duplicates()
-    return clean.indptr, clean.indices, clean.data
+    return clean.indptr.astype(np.int64), clean.indices, clean.data
+
+
+def _refuse_nonfinite(source: Matrix, indptr, indices, data, swapped: bool):
+    u, e = _locate(indptr, ~np.isfinite(data))
+    place = _place(source, u, int(indices[e]), swapped)
+    raise TrothError(f"{source.where}: entry {place} is {data[e]}; weights must be finite numbers")
 
 
 def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
@@ -355,8 +396,11 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
         place, mirrored = _place(source, u, v, swapped), _place(source, v, u, swapped)
         differ = f"entry {place} is {here} but {mirrored} is {there}"
         raise TrothError(f"{source.where}: {differ}; choose symmetrize=max, min, sum or mean")
-    if symmetrize == "mean" and data.dtype.kind != "f":
-        rows, columns = (indptr, indices, data.astype(np.float64)), (*columns[:2], columns[2].astype(np.float64))
+    if symmetrize in ("sum", "mean") and data.dtype.kind != "f":
+        wide = np.int64 if symmetrize == "sum" else np.float64
+        if symmetrize == "sum" and max(int(data.max()), -int(data.min())) >= 2**62:
+            raise TrothError(f"{source.where}: a sum of two weights may be 2^63 or more; convert them to float64")
+        rows, columns = (indptr, indices, data.astype(wide)), (*columns[:2], columns[2].astype(wide))
     ends, none = np.empty(n + 1, np.int64), np.empty(0, rows[2].dtype)
     mode = gate.MERGE[symmetrize]
     gate.merge_rows(*rows, *columns, mode, False, ends, np.empty(0, np.int32), none)
@@ -405,7 +449,7 @@ def _entry(indptr, indices, data, u: int, v: int) -> str:
 # ---- edges ----
 
 
-def _from_edges(source: Edges, rule: str, symmetrize: str | None, seed: int) -> Graph:
+def _from_edges(source: Edges, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
     from troth.cpu import gate
 
     where = source.where
@@ -422,10 +466,7 @@ def _from_edges(source: Edges, rule: str, symmetrize: str | None, seed: int) -> 
             raise TrothError(f"{where}: edge {at} names vertex {ids[at] + source.base}, but there are {n} vertices")
     if n > MAX_VERTICES:
         raise TrothError(f"{where}: vertex {n - 1}; at most {MAX_VERTICES} vertices are supported: renumber them")
-    seed64 = np.uint64(seed % 2**64)
-    data = _apply_rule(
-        rule, source.weight, where, len(row), lambda out: gate.random_edge_weights(row, col, seed64, out)
-    )
+    data = _apply_rule(rule, source.weight, where, len(row), lambda out: gate.random_edge_weights(row, col, seed, out))
     if data.dtype.kind == "f" and not np.isfinite(data).all():
         at = int(np.argmin(np.isfinite(data)))
         raise TrothError(
@@ -440,11 +481,8 @@ def _from_edges(source: Edges, rule: str, symmetrize: str | None, seed: int) -> 
 
 
 def _clean_ids(ids: np.ndarray, source: Edges) -> np.ndarray:
-    """Vertex numbers from 0 as a one-dimensional array of a signed type."""
-    ids = np.asarray(ids)
-    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-        raise TrothError(f"{source.where}: vertex ids must be one-dimensional arrays of whole numbers, not {ids.dtype}")
-    ids = ids.astype(np.int64, copy=False)
+    """Vertex numbers from 0 as a flat array of int64."""
+    ids = _numbers(ids, source.where).astype(np.int64, copy=False)
     if ids.size and ids.min() < 0:
         at = int(np.argmin(ids))
         raise TrothError(f"{source.where}: edge {at} names vertex {ids[at] + source.base}; ids start at {source.base}")

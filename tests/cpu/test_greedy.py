@@ -31,12 +31,18 @@ def test_edges_come_in_decreasing_order(graph, ties):
 
 
 @pytest.mark.parametrize("ties", TIES)
-@pytest.mark.parametrize(("weights", "high"), [("unit", 10), ("integers", 2), ("uniform", 10)])
-def test_long_and_short_runs_of_equal_weights(ties, weights, high):
-    """200000 edges: runs of all of them, of half of them, and of one or two."""
-    graph = troth.generate("erdos-renyi", n=5000, degree=80, weights=weights, high=high)
-    longest = np.unique(graph.weights, return_counts=True)[1].max() // 2
-    assert (longest > greedy.LONG) == (weights != "uniform")
+@pytest.mark.parametrize("rule", [{"weights": "unit"}, {"weights": "integers", "high": 2}, {"weights": "uniform"}])
+def test_long_and_short_runs_of_equal_weights(ties, rule):
+    """150000 edges: one run, two runs, and runs of one or two edges."""
+    graph = troth.generate("erdos-renyi", n=5000, degree=60, **rule)
+    row, upper = np.repeat(np.arange(graph.n), np.diff(graph.indptr)), np.zeros(len(graph.indices), bool)
+    upper[:] = row < graph.indices
+    weight = graph.weights[upper]
+    longest = np.unique(weight, return_counts=True)[1].max()
+    assert (longest > greedy.LONG) == (rule["weights"] != "uniform")
     order = order_of(graph, ties)
+    ends = np.sort(priorities(order, graph.n)[[row[upper], graph.indices[upper]]], axis=0)
+    rank = ends[1] << HALF | ends[0]
+    answer = rank[np.lexsort((rank, weight))[::-1]]
     for threads in (1, 3):
-        assert sorted_edges(graph, order, threads) == by_definition(graph, order)
+        assert np.array_equal(greedy.sorted_ranks(graph, order, threads), answer)

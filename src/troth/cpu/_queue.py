@@ -13,7 +13,7 @@ import numpy as np
 from troth.cpu._atomics import fetch_add
 from troth.cpu._jit import kernel
 
-CHUNK = 2048  # the largest chunk that ``chunk_size`` makes
+CHUNK = np.int64(2048)  # the largest chunk that ``chunk_size`` makes; a plain 2048 would compile its callees twice
 
 
 class Queue(NamedTuple):

@@ -29,6 +29,7 @@ from troth.order import HALF, ONE, mix64, prefix, priority, vertex, weight_bits
 spliced = njit(nogil=True, cache=True, _nrt=False, inline="always")
 
 AHEAD = 8  # how many vertices before its own a row is fetched into the cache
+FEW = 256  # vertices; work on fewer is done before a team is awake
 NONE = np.uint64(0)  # no offer
 
 
@@ -48,6 +49,11 @@ def rows_of(graph: Graph) -> Rows:
 def over(total: int, threads: int, work: Callable, *args, progress: Callable[[int], None] | None = None) -> list:
     """Run ``work(worker, cursor, chunk, *args)`` on a team whose workers take chunks of 0..total-1."""
     cursor = new_cursor()
+    if total < FEW:
+        found = [work(0, cursor, FEW, *args)]
+        if progress is not None:
+            progress(total)
+        return found
     return run(threads, work, cursor, chunk_size(total, threads), *args, cursor=cursor, progress=progress)
 
 

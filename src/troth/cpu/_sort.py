@@ -15,6 +15,7 @@ from troth.order import ONE, Order, priority, vertex
 
 DIGITS = 256
 LAST = np.uint64(DIGITS - 1)
+SHARE = 1 << 15  # keys that are worth a thread
 RUN = np.uint64(12)  # the length up to which insertion sorts faster than merging
 
 
@@ -58,6 +59,7 @@ def radix_sort(
     ([1, 1, 3, 300], [1, 3, 0, 2])
     """
     n = len(keys)
+    threads = min(threads, n // SHARE + 1)
     bounds = np.linspace(0, n, threads + 1).astype(np.int64)
     counts = np.empty((threads, DIGITS), np.int64)
     flip = LAST if descending else np.uint64(0)

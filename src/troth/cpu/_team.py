@@ -58,7 +58,7 @@ def thread_count(threads: int | None, work: int, grain: int = 1 << 17) -> int:
 def available_cores() -> int:
     """The cores that this process may use; ``TROTH_NUM_THREADS`` overrides."""
     wish = os.environ.get("TROTH_NUM_THREADS", "")
-    if wish.isdigit() and int(wish) > 0:
+    if wish.isdecimal() and int(wish) > 0:
         return min(int(wish), MAX_THREADS)
     try:
         return len(os.sched_getaffinity(0))

@@ -54,7 +54,7 @@ def colour_active(worker, cursor, chunk, r, rule, active, rows, mate, batches, w
         first = take(cursor, chunk)
         if first >= count:
             return
-        stay = 0
+        stay = np.int64(0)
         for i in range(first, min(first + chunk, count)):
             v = active.items[i]
             colour[v] = NEITHER

@@ -80,7 +80,7 @@ def look_again(worker, cursor, chunk, live, rows, order, mate, batches, stronges
         first = take(cursor, chunk)
         if first >= count:
             return scans, read
-        stay = look = found = 0
+        stay = look = found = np.int64(0)
         for i in range(first, min(first + chunk, count)):
             v = live.items[i]
             s = strongest[v]

@@ -27,7 +27,7 @@ from numba.extending import overload
 
 from troth.cpu._atomics import compare_and_swap, load
 from troth.cpu._jit import kernel
-from troth.cpu._queue import append, new_batches, new_queue
+from troth.cpu._queue import CHUNK, append, new_batches, new_queue
 from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of, spliced
 from troth.cpu._sort import sort_rows
 from troth.cpu._team import FAR, new_cursor, take, thread_count
@@ -93,7 +93,7 @@ def process_all(worker, cursor, chunk, alone, rows, order, reached, candidate, m
         if first >= n:
             return scans, read
         last = min(first + chunk, n)
-        pairs = 0
+        pairs = np.int64(0)
         for s in range(first, last):
             t, seen = process_vertex(s, alone, rows, order, reached, candidate, mate)
             read += seen
@@ -106,7 +106,7 @@ def process_all(worker, cursor, chunk, alone, rows, order, reached, candidate, m
 @kernel
 def process_waiting(waiting, count, alone, rows, order, reached, candidate, mate, matched, queue):
     """Line 12 for some vertices; returns the entries read."""
-    read = pairs = 0
+    read = pairs = np.int64(0)
     for i in range(count):
         if i + AHEAD < count:
             fetch_row(rows, waiting[i + AHEAD])
@@ -126,7 +126,7 @@ def process_queue(worker, cursor, chunk, start, stop, alone, rows, order, reache
     Line 11 as printed also finds u's own mate; every other vertex whose candidate is u is unmatched. They are gathered
     before they are processed, so that their rows can be fetched ahead; their candidate stays u meanwhile.
     """
-    scans = read = count = 0
+    scans = read = count = np.int64(0)
     waiting, matched = batches[WAITING, worker], batches[MATCHED, worker]
     while True:
         first = start + take(cursor, chunk)
@@ -152,14 +152,14 @@ def process_queue(worker, cursor, chunk, start, stop, alone, rows, order, reache
 
 
 @kernel
-def process_small(worker, cursor, inner, start, rows, order, reached, candidate, mate, batches, queue):
-    """Lines 8 to 13 on one thread, until Q_C is empty or large, or an interrupt; also returns where Q_C starts then."""
+def process_small(worker, cursor, inner, small, start, rows, order, reached, candidate, mate, batches, queue):
+    """Lines 8 to 13 on one thread, until Q_C is empty or not small, or an interrupt; also returns where Q_C starts."""
     rounds = scans = read = 0
     stop = queue.tail[0]
-    while 0 < stop - start <= SMALL and load(cursor, np.uint64(0)) < FAR:
+    while 0 < stop - start <= small and load(cursor, np.uint64(0)) < FAR:
         inner[0] = 0
         looked, seen = process_queue(
-            worker, inner, SMALL, start, stop, True, rows, order, reached, candidate, mate, batches, queue
+            worker, inner, CHUNK, start, stop, True, rows, order, reached, candidate, mate, batches, queue
         )
         rounds += 1
         scans += looked
@@ -188,7 +188,7 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
         stop = int(queue.tail[0])
         if stop - start <= SMALL:
             cursor = new_cursor()
-            [(start, *part)] = run_team(1, process_small, cursor, new_cursor(), start, *state, cursor=cursor)
+            [(start, *part)] = run_team(1, process_small, cursor, new_cursor(), SMALL, start, *state, cursor=cursor)
             counts.append(part)
         else:
             parts = over(stop - start, threads, process_queue, start, stop, alone, *state)
