@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import troth
+from troth.cpu import _sort
 from troth.cpu._rows import rows_of
 from troth.cpu._sort import radix_sort, sort_rows
 from troth.graph import Graph
@@ -23,6 +24,15 @@ def unsigned(draw):
     return np.array(draw(st.lists(st.sampled_from(some) | st.integers(0, most), max_size=60)), dtype)
 
 
+@pytest.fixture(scope="module")
+def tiny_shares():
+    """A thread for every key."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_sort, "SHARE", 1)
+        yield
+
+
+@pytest.mark.usefixtures("tiny_shares")
 @given(unsigned(), st.sampled_from((1, 2, 5)), st.booleans())
 def test_radix_sort_is_a_stable_sort(keys, threads, descending):
     places = sorted(range(len(keys)), key=lambda i: -int(keys[i]) if descending else int(keys[i]))

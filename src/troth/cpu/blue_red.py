@@ -149,7 +149,7 @@ def run(
     n, rows = graph.n, rows_of(graph)
     threads = thread_count(threads, n + len(graph.indices))
     mate, proposal, colour = np.full(n, -1, np.int32), np.empty(n, np.int32), np.zeros(n, np.int8)
-    active, spare, witness = new_queue(n, np.arange(n)), new_queue(n), graph.indptr[:-1].copy()
+    active, spare, witness = new_queue(n, np.arange(n, dtype=np.int32)), new_queue(n), graph.indptr[:-1].copy()
     batches = new_batches(threads)
     found, read = [], 0  # the pairs of each round, and the entries read
     while rounds is None or len(found) < rounds:

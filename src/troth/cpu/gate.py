@@ -168,9 +168,10 @@ def merge_rows(indptr, indices, data, t_indptr, t_indices, t_data, mode, write, 
                         new_data[to] = min(data[a], t_data[b])
                     elif mode == 2:
                         new_data[to] = data[a] + t_data[b]
-                    else:  # from the lower row's side, so that rounding is the same in both directions
-                        x, y = (data[a], t_data[b]) if u < v else (t_data[b], data[a])
-                        new_data[to] = x + (y - x) / 2
+                    elif data[a] != t_data[b]:  # halves first: a sum may be too large
+                        new_data[to] = data[a] / 2 + t_data[b] / 2
+                    else:  # half of the least number would be 0
+                        new_data[to] = data[a]
                 to += 1
             a += va == v
             b += vb == v

@@ -44,7 +44,7 @@ from troth.order import HALF, MASK, ONE, Order, prefix, priority, vertex
 NONE = np.uint64(0)  # no offer, no key
 LOST = np.uint64(2**64 - 1)  # the neighbour holds a better offer
 TWO = np.uint64(2)
-SHORT = 8  # entries
+SHORT = 16  # entries
 GROUP = np.uint64(64)  # vertices whose first choices are found together
 TILE = np.uint64(4096)  # keys made at a time
 NEAR = np.uint64(2**15)  # ids this close are likely to share the cache
@@ -431,7 +431,7 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
         lists = (lists.indices, lists.bits, reached)
         counts = over(n, threads, propose_sorted, *rows, order, *lists, state, progress=report)
     elif order.shift == 16 and graph.bits_range()[0] == graph.bits_range()[1] and len(graph.indices) > DENSE * n:
-        counts = _run_waves(rows, order, threads, mate, state, scratch)
+        counts = _run_waves(rows, order, threads, report, mate, state, scratch)
     else:
         down = order.shift == 32 and order.flip == 0  # ties="high": the priority is the id
         counts = over(n, threads, propose_all, *rows, order, down, state, scratch, progress=report)
@@ -442,7 +442,7 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
     return mate, {"scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}
 
 
-def _run_waves(rows, order, threads, visits, state, scratch) -> list:
+def _run_waves(rows, order, threads, report, visits, state, scratch) -> list:
     """Equal weights and scrambled priorities: visit by falling priority, in waves. ``visits`` is room for n ids."""
     n = len(visits)
     bits = min(WAVE_BITS, max(1, (n >> 12).bit_length()))  # a wave is worth it from a few thousand vertices on
@@ -456,4 +456,6 @@ def _run_waves(rows, order, threads, visits, state, scratch) -> list:
         part = visits[:end]
         counts += over(int(end) - first, threads, propose_wave, *rows, order, part, first, ceiling, state, scratch)
         first = int(end)
+        if report is not None:
+            report(first)
     return counts
