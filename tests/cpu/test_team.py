@@ -2,6 +2,7 @@
 
 import _thread
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -99,6 +100,7 @@ def test_an_error_of_a_worker_comes_back_after_the_others_are_done(bad):
 def test_an_interrupt_stops_a_kernel_and_leaves_the_team_usable(threads):
     """Nothing but the interrupt ends this kernel in reasonable time."""
     cursor = _team.new_cursor()
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have turned it off
 
     def interrupt():
         while not cursor[0]:  # until the kernel has begun
@@ -110,6 +112,7 @@ def test_an_interrupt_stops_a_kernel_and_leaves_the_team_usable(threads):
     with pytest.raises(KeyboardInterrupt):
         _team.run(threads, count_up, cursor, _team.FAR, cursor=cursor)
     watcher.join()
+    signal.signal(signal.SIGINT, handler)
     assert cursor[0] >= _team.FAR
     before = cursor[0]
     assert _team.run(threads, lambda worker: worker) == list(range(threads))
@@ -154,10 +157,11 @@ def test_one_thread_runs_where_it_is_called_unless_that_is_the_main_thread():
     assert inside == [outside]
 
 
-def test_a_team_larger_than_the_pool_takes_turns():
+def test_teams_larger_than_the_pool_take_turns(monkeypatch):
     cursor, hits = _team.new_cursor(), np.zeros(10_000, np.int32)
-    with ThreadPoolExecutor(2) as callers:
-        calls = [callers.submit(_team.run, 600, mark, cursor, 3, hits, cursor=cursor) for _ in range(2)]
+    with ThreadPoolExecutor(3) as pool, ThreadPoolExecutor(2) as callers:
+        monkeypatch.setattr(_team, "_pool", pool)
+        calls = [callers.submit(_team.run, 20, mark, cursor, 3, hits, cursor=cursor) for _ in range(2)]
     assert sum(sum(call.result()) for call in calls) == -(-10_000 // 3)
     assert (hits == 1).all()
 

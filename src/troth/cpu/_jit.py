@@ -10,3 +10,4 @@ from numba import njit
 
 kernel = njit(nogil=True, cache=True, _nrt=False)
 inlined = njit(nogil=True, cache=True, _nrt=False, forceinline=True)  # small steps of a kernel
+spliced = njit(nogil=True, cache=True, _nrt=False, inline="always")  # the same before types are known: for hot loops

@@ -17,16 +17,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from troth.cpu._atomics import prefetch
-from troth.cpu._jit import inlined
+from troth.cpu._jit import inlined, spliced
 from troth.cpu._team import chunk_size, new_cursor, run
 from troth.graph import Graph
 from troth.order import HALF, ONE, mix64, prefix, priority, vertex, weight_bits
-
-# Put into the kernel by Numba, before LLVM sees it; a loop over a row then takes half the time of an ``inlined`` one.
-spliced = njit(nogil=True, cache=True, _nrt=False, inline="always")
 
 AHEAD = 8  # how many vertices before its own a row is fetched into the cache
 FEW = 256  # vertices; work on fewer is done before a team is awake

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.cpu._atomics import load
-from troth.cpu._jit import kernel
+from troth.cpu._jit import kernel, spliced
 from troth.cpu._queue import CHUNK, append, new_batches, new_queue
-from troth.cpu._rows import heaviest, luckiest, over, rows_of, spliced
+from troth.cpu._rows import heaviest, luckiest, over, rows_of
 from troth.cpu._team import FAR, new_cursor, take, thread_count
 from troth.cpu._team import run as run_team
 from troth.errors import TrothError

@@ -26,9 +26,9 @@ from numba import types
 from numba.extending import overload
 
 from troth.cpu._atomics import compare_and_swap, load
-from troth.cpu._jit import kernel
+from troth.cpu._jit import kernel, spliced
 from troth.cpu._queue import CHUNK, append, new_batches, new_queue
-from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of, spliced
+from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of
 from troth.cpu._sort import sort_rows
 from troth.cpu._team import FAR, new_cursor, take, thread_count
 from troth.cpu._team import run as run_team

@@ -1,0 +1,211 @@
+"""What is special in Suitor: waves, coarse prefixes, long rows, groups of 64, both directions, and races."""
+
+import numpy as np
+import pytest
+from corpus import TIES, ULP, build, complete, cycle, grid, order_of, star
+
+import troth
+from troth import reference
+from troth.cpu import _rows
+from troth.cpu.suitor import DENSE, GROUP, TILE, run
+from troth.graph import Graph, as_graph
+
+THREADS = (1, 2, 3, 5, 8)
+
+
+@pytest.fixture(autouse=True)
+def a_team_for_every_graph(monkeypatch):
+    monkeypatch.setattr(_rows, "FEW", 0)
+
+
+def drawn(n: int, m: int, weigh, seed: int = 0) -> Graph:
+    """m random edges on n vertices; ``weigh(rng, m)``."""
+    rng = np.random.default_rng(seed)
+    return as_graph((rng.integers(0, n, m), np.append(rng.integers(0, n, m - 1), n - 1), weigh(rng, m)))
+
+
+def check(graph: Graph, ties: str = "hash", seed: int = 0, threads=THREADS, presort=(False, True)) -> None:
+    order = order_of(graph, ties, seed)
+    wanted = reference.greedy(graph, order).tolist()
+    for count in threads:
+        for sort in presort:
+            assert run(graph, order, threads=count, presort=sort)[0].tolist() == wanted
+
+
+# ---- waves ----
+
+
+def equal(weight, dtype):
+    return lambda rng, m: np.full(m, weight, dtype)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "graph",
+    [
+        pytest.param(complete(90, lambda u, v: 7), id="complete"),
+        pytest.param(drawn(500, 4000, equal(0.1, np.float64)), id="random"),
+        pytest.param(drawn(5000, 30_000, equal(2**32 - 1, np.uint32)), id="several-waves"),
+        pytest.param(drawn(700, 8000, equal(255, np.uint8)), id="narrow"),
+    ],
+)
+def test_equal_weights_go_in_waves(graph, seed):
+    assert len(graph.indices) > DENSE * graph.n
+    check(graph, seed=seed, presort=(False,))
+
+
+def test_waves_of_every_number():
+    """More vertices, more waves, up to 32; the last graph has vertices of one wave alone and many without edges."""
+    for n, used in [(6000, 6000), (9000, 9000), (20_000, 20_000), (40_000, 40_000), (70_000, 40_000)]:
+        graph = drawn(used, 5 * n, equal(1, np.int32))
+        graph = Graph(np.append(graph.indptr, np.full(n - used, graph.indptr[-1])), graph.indices, graph.weights)
+        assert len(graph.indices) > DENSE * n
+        wanted = troth.match(graph, "greedy").mate.tolist()
+        for threads in (1, 8):
+            assert troth.match(graph, threads=threads).mate.tolist() == wanted
+
+
+def test_waves_look_less():
+    graph = drawn(20_000, 200_000, equal(1, np.float32))
+    rows = int(np.count_nonzero(np.diff(graph.indptr)))
+    assert run(graph, order_of(graph), threads=1)[1]["scans"] < rows
+    assert run(graph, order_of(graph, "low"), threads=1)[1]["scans"] >= rows  # no waves
+
+
+# ---- coarse prefixes ----
+
+
+def near_ties(rng, m):
+    weights = 1 + rng.integers(0, 9, m) * ULP
+    weights[:3] = 1e-300, 1e300, 1e-5  # so wide a range that prefixes lose the last bits
+    return weights
+
+
+def wide_integers(rng, m):
+    weights = 2**53 + rng.integers(0, 5, m)
+    weights[:3] = 1, 2**63 - 1, 2**63 - 2
+    return weights
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("weigh", [near_ties, wide_integers])
+@pytest.mark.parametrize(("n", "m"), [(60, 900), (900, 2500), (3000, 20_000)])
+def test_coarse_prefixes_are_settled_exactly(n, m, weigh, ties):
+    graph = drawn(n, m, weigh)
+    assert order_of(graph).coarse
+    check(graph, ties, threads=(1, 3, 8))
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_prefixes_that_are_exact_in_wide_types(ties):
+    graph = drawn(1500, 9000, lambda rng, m: rng.integers(1, 4, m).astype(float))
+    assert not order_of(graph).coarse
+    check(graph, ties, threads=(1, 8))
+    copies = [Graph(graph.indptr, graph.indices, graph.weights.astype(kind)) for kind in ("float32", "int64", "uint8")]
+    mates = [troth.match(copy, ties=ties).mate.tolist() for copy in (graph, *copies)]
+    assert mates == [mates[0]] * 4
+
+
+def test_float32_and_its_float64_copy_match_alike():
+    narrow = drawn(4000, 20_000, lambda rng, m: rng.random(m, np.float32))
+    wide = Graph(narrow.indptr, narrow.indices, narrow.weights.astype(np.float64))
+    assert not order_of(wide).coarse
+    for threads in (1, 8):
+        mates = [troth.match(graph, threads=threads).mate.tolist() for graph in (narrow, wide)]
+        assert mates[0] == mates[1]
+
+
+def test_the_greatest_offer_of_all():
+    """All 64 bits of an offer are ones: vertex 0 of ties="low" with the greatest weight of 32 bits."""
+    weights = np.array([2**32 - 1, 2**32 - 1, 2**32 - 2, 2**32 - 1, 1], np.uint32)
+    for graph in (cycle(weights, np.uint32), star(weights, np.uint32), complete(20, lambda u, v: 2**32 - 1, np.uint32)):
+        for ties in TIES:
+            check(graph, ties)
+
+
+# ---- long rows and groups ----
+
+
+@pytest.mark.parametrize("leaves", [int(TILE) - 1, int(TILE), int(TILE) + 1, 2 * int(TILE), 3 * int(TILE) + 17])
+def test_a_row_longer_than_a_tile(leaves):
+    rng = np.random.default_rng(leaves)
+    for weights, dtype in ((rng.integers(1, 200, leaves), np.uint8), (near_ties(rng, leaves), np.float64)):
+        graph = star(weights, dtype)
+        for ties in TIES:
+            check(graph, ties, threads=(1, 3))
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("kind", ["int64", "float32", "equal"])
+def test_several_hubs(kind, ties):
+    rng = np.random.default_rng(8)
+    n, hubs = 7000, np.array([0, 1, 63, 64, 3500, 6999])  # neighbours in one group, and far apart
+    row = np.concatenate([np.repeat(hubs, 5000), rng.integers(0, n, 3000)])
+    col = rng.integers(0, n, len(row))
+    weight = np.ones(len(row), np.float32) if kind == "equal" else rng.integers(1, 50, len(row)).astype(kind)
+    graph = as_graph((row, col, weight))
+    assert (np.diff(graph.indptr)[hubs] > 3000).all()
+    check(graph, ties, threads=(1, 8))
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_groups_that_are_not_full(ties):
+    size = int(GROUP)
+    for n in (2, 3, size - 1, size, size + 1, 2 * size - 1, 2 * size + 1, 5 * size + 7):
+        weights = np.random.default_rng(n).integers(1, 4, n - 1)
+        check(build([(i, i + 1, w) for i, w in enumerate(weights.tolist())]), ties, threads=(1, 2, 7))
+
+
+@pytest.mark.parametrize("ties", ["high", "low"])
+def test_both_directions_of_visits(ties):
+    """Equal weights and ids for priorities: one long chain of dependencies, visited from its right end."""
+    check(grid(41, 43, lambda u, v: 5), ties, threads=(1, 4))
+    mesh = troth.generate("grid", rows=200, cols=200, weights="unit")
+    mate, stats = run(mesh, order_of(mesh, ties), threads=1)
+    assert stats["scans"] < 2 * mesh.n  # the other direction displaces nearly everyone
+    assert mate.tolist() == troth.match(mesh, "greedy", ties=ties).mate.tolist()
+
+
+# ---- races, counts and the rest ----
+
+
+def test_a_hundred_races_have_one_winner():
+    """Few distinct weights and a hub in reach of everyone: offers are displaced all the time."""
+    graph = drawn(3000, 15_000, lambda rng, m: rng.integers(1, 6, m).astype(np.int32))
+    coarse = drawn(3000, 15_000, near_ties)
+    for contested in (graph, coarse):
+        order = order_of(contested)
+        wanted = reference.greedy(contested, order)
+        for _ in range(50):
+            assert (run(contested, order, threads=8)[0] == wanted).all()
+            assert (run(contested, order, threads=8, presort=True)[0] == wanted).all()
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_counts_are_plausible(threads):
+    graph = drawn(4000, 30_000, lambda rng, m: rng.random(m))
+    mate, stats = run(graph, order_of(graph), threads=threads)
+    assert set(stats) == {"scans", "edges_read", "threads", "seconds"}
+    assert graph.n <= stats["scans"] <= 4 * graph.n
+    assert len(graph.indices) <= stats["edges_read"] <= 4 * len(graph.indices)
+    assert stats["threads"] == threads
+    sorted_mate, sorted_stats = run(graph, order_of(graph), threads=threads, presort=True)
+    assert sorted_mate.tolist() == mate.tolist()
+    assert sorted_stats["edges_read"] < stats["edges_read"]  # no entry is tried twice
+    assert sorted_stats["edges_read"] >= np.count_nonzero(mate >= 0)
+    assert set(sorted_stats["seconds"]) == {"sort", "propose"}
+
+
+@pytest.mark.parametrize("n", [0, 1, 1000])
+def test_no_edges(n):
+    for presort in (False, True):
+        mate, stats = run(build([], n), order_of(build([], n)), threads=3, presort=presort)
+        assert mate.tolist() == [-1] * n
+        assert (stats["scans"], stats["edges_read"]) == (0, 0)
+
+
+def test_the_graph_is_not_changed():
+    graph = drawn(500, 3000, lambda rng, m: rng.random(m))
+    for array in (graph.indptr, graph.indices, graph.weights):
+        array.flags.writeable = False
+    check(graph, threads=(1, 3))
