@@ -144,20 +144,20 @@ def choose(indptr, indices, bits, order, first, last, base, scratch):
 
 @inlined
 def offer_first(indptr, indices, bits, order, u, best, second, state):
-    """u's offers to its first and, if that fails, its second choice; returns who has to look again, or -1."""
+    """u's offers to its first and, if that fails, second choice. Returns who has to look again, or -1; and offers."""
     if best == NONE:
-        return np.int64(-1)
+        return np.int64(-1), NONE
     rank = priority(order, u)
-    displaced = LOST
+    displaced, offers = LOST, NONE
     if not order.coarse or best >> HALF != second >> HALF:
-        displaced = make_offer(indptr, indices, bits, order, rank, best, state)
+        displaced, offers = make_offer(indptr, indices, bits, order, rank, best, state), ONE
     if displaced == LOST and not order.coarse:
         if second == NONE:
-            return np.int64(-1)
-        displaced = make_offer(indptr, indices, bits, order, rank, second, state)
+            return np.int64(-1), offers
+        displaced, offers = make_offer(indptr, indices, bits, order, rank, second, state), TWO
     if displaced == NONE:
-        return np.int64(-1)
-    return np.int64(u) if displaced == LOST else np.int64(vertex(order, displaced))
+        return np.int64(-1), offers
+    return np.int64(u) if displaced == LOST else np.int64(vertex(order, displaced)), offers
 
 
 # ---- looking again ----
@@ -236,12 +236,12 @@ def fetch(indptr, indices, bits, base, waiting, state, scratch):
 
 @inlined
 def settle(indptr, indices, bits, order, flat, far, base, waiting, state, scratch):
-    """Lines 9 to 31 for the queue at scratch[base:]: whom one displaces takes its place. Returns scans, entries read.
+    """Lines 9 to 31 for the queue at scratch[base:]: whom one displaces takes its place. Returns three counts.
 
     ``best`` may have a better offer by the time that ours arrives: then the vertex looks again at once. ``flat``: all
     weights are equal; ``far``: fetch ahead.
     """
-    scans = read = NONE
+    offers = scans = read = NONE
     while waiting > NONE:
         if far:
             fetch(indptr, indices, bits, base, waiting, state, scratch)
@@ -259,12 +259,15 @@ def settle(indptr, indices, bits, order, flat, far, base, waiting, state, scratc
                     best = look_short(indptr, indices, bits, order, flat, current, rank, state)
                 else:
                     best = look(indptr, indices, bits, order, current, rank, state)
-                displaced = make_offer(indptr, indices, bits, order, rank, best, state) if best != NONE else NONE
+                displaced = NONE
+                if best != NONE:
+                    offers += ONE
+                    displaced = make_offer(indptr, indices, bits, order, rank, best, state)
             if displaced != NONE:
                 scratch[base + left] = vertex(order, displaced)
                 left += ONE
         waiting = left
-    return scans, read
+    return offers, scans, read
 
 
 # ---- kernels ----
@@ -272,7 +275,7 @@ def settle(indptr, indices, bits, order, flat, far, base, waiting, state, scratc
 
 @kernel
 def propose_all(worker, cursor, chunk, indptr, indices, bits, order, down, state, scratch):
-    """Every vertex makes its offer; ``down``: from the last to the first. Returns scans and entries read.
+    """Every vertex makes its offer; ``down``: from the last to the first. Returns three counts.
 
     With ids for priorities the direction is that of falling priority: an offer already held then mostly wins a tie, and
     equal weights displace few.
@@ -280,11 +283,11 @@ def propose_all(worker, cursor, chunk, indptr, indices, bits, order, down, state
     n = np.uint64(indptr.size - 1)
     base = np.uint64(worker) * np.uint64(SCRATCH)
     queue = base + QUEUE
-    scans = read = NONE
+    offers = scans = read = NONE
     while True:
         start = np.uint64(_team.take(cursor, chunk))
         if start >= n:
-            return scans, read
+            return offers, scans, read
         stop = min(n, start + np.uint64(chunk))
         for group in range(start, stop, GROUP):
             count = min(GROUP, stop - group)
@@ -301,22 +304,16 @@ def propose_all(worker, cursor, chunk, indptr, indices, bits, order, down, state
             waiting = NONE
             for i in range(count):
                 j = count - ONE - i if down else i
-                again = offer_first(
-                    indptr,
-                    indices,
-                    bits,
-                    order,
-                    first + j,
-                    scratch[base + FIRST + j],
-                    scratch[base + SECOND + j],
-                    state,
-                )
+                first_key, second_key = scratch[base + FIRST + j], scratch[base + SECOND + j]
+                again, made = offer_first(indptr, indices, bits, order, first + j, first_key, second_key, state)
+                offers += made
                 if again >= 0:
                     scratch[queue + waiting] = np.uint64(again)
                     waiting += ONE
-            looked, seen = settle(
+            more, looked, seen = settle(
                 indptr, indices, bits, order, False, far > count >> TWO, queue, waiting, state, scratch
             )
+            offers += more
             scans += looked
             read += seen
 
@@ -344,11 +341,11 @@ def propose_wave(worker, cursor, chunk, indptr, indices, bits, order, visits, fi
     """
     total = np.uint64(visits.size)
     queue = np.uint64(worker) * np.uint64(SCRATCH) + QUEUE
-    scans = read = NONE
+    offers = scans = read = NONE
     while True:
         start = np.uint64(first) + np.uint64(_team.take(cursor, chunk))
         if start >= total:
-            return scans, read
+            return offers, scans, read
         stop = min(total, start + np.uint64(chunk))
         for group in range(start, stop, GROUP):
             waiting = NONE
@@ -357,11 +354,13 @@ def propose_wave(worker, cursor, chunk, indptr, indices, bits, order, visits, fi
                 held = load(state, u)
                 displaced = LOST
                 if held != NONE and held & MASK >= ceiling:
+                    offers += ONE
                     displaced = make_offer(indptr, indices, bits, order, priority(order, u), held, state)
                 if displaced != NONE:
                     scratch[queue + waiting] = u if displaced == LOST else vertex(order, displaced)
                     waiting += ONE
-            looked, seen = settle(indptr, indices, bits, order, True, True, queue, waiting, state, scratch)
+            more, looked, seen = settle(indptr, indices, bits, order, True, True, queue, waiting, state, scratch)
+            offers += more
             scans += looked
             read += seen
 
@@ -373,11 +372,11 @@ def propose_sorted(worker, cursor, chunk, indptr, indices, bits, order, partners
     So ``reached[u]``, the next entry to try, never turns back.
     """
     n = np.int64(indptr.size - 1)
-    scans = read = NONE
+    offers = scans = read = NONE
     while True:
         start = _team.take(cursor, chunk)
         if start >= n:
-            return scans, read
+            return offers, scans, read
         for u in range(np.uint64(start), np.uint64(min(n, start + chunk))):
             current = u
             displaced = LOST
@@ -390,6 +389,7 @@ def propose_sorted(worker, cursor, chunk, indptr, indices, bits, order, partners
                     key = prefix(weights[e], order) << HALF | priority(order, partners[e])
                     displaced = make_offer(indptr, indices, bits, order, rank, key, state)
                     e += ONE
+                    offers += ONE
                     read += ONE
                 reached[current] = e
                 if displaced == LOST:
@@ -437,9 +437,9 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
         counts = over(n, threads, propose_all, *rows, order, down, state, scratch, progress=report)
     over(n, threads, read_mates, order, state, mate)
     clock.append(perf_counter())
-    scans, read = (int(sum(column)) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    offers, scans, read = (int(sum(column)) for column in zip(*counts, strict=True)) if counts else (0, 0, 0)
     seconds = {"sort": clock[1] - clock[0], "propose": clock[2] - clock[1]} if presort and counts else {}
-    return mate, {"scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}
+    return mate, {"proposals": offers, "scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}
 
 
 def _run_waves(rows, order, threads, report, visits, state, scratch) -> list:
