@@ -240,7 +240,7 @@ def test_triples_that_are_refused():
     refuse(([0, -3], [1, 2]), r"^the edges: edge 1 names vertex -3; ids start at 0$")
     refuse(([0, 1], [1, 2]), r"^the edges: edge 0 names vertex 0; ids start at 1$", base=1)
     refuse(([0], [2**31 - 1]), r"at most 2147483647 vertices are supported: renumber them")
-    refuse((np.array([2**64 - 1], np.uint64), [0]), "ids start at 0")
+    refuse((np.array([2**64 - 1], np.uint64), [0]), "vertex 18446744073709551615; at most 2147483647")
     refuse(
         Edges(np.array([0, 4]), np.array([1, 2]), n=3, base=1, where="t.csv"), r"^t\.csv: edge 1 names vertex 5, but"
     )
@@ -286,3 +286,41 @@ def test_files_and_families_by_name(tmp_path):
 )
 def test_unknown_options(options, text):
     refuse(([0], [1]), f"^{text}", **options)
+
+
+def test_a_forged_symmetry_is_noticed():
+    # Two lone entries whose hashes would cancel if the hash were linear in place and value, with known multipliers.
+    place, value, word = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 2**64
+    above, below = (0 << 32) | 1, (2 << 32) | 3
+    first = 0x7000000000000001
+    second = (first + (above - below) * place * pow(value, -1, word)) % word
+    weights = np.array([first, second], np.uint64).view(np.float64)
+    matrix = sp.csr_array((np.abs(weights), ([0, 3], [1, 2])), shape=(4, 4))
+    refuse(matrix, "choose symmetrize")
+
+
+def test_integer_repeats_never_wrap_around():
+    row, col = np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0])
+    for dtype, entry in ((np.int8, 100), (np.int64, 2**40), (np.uint16, 60000)):
+        matrix = sp.coo_array((np.full(4, entry, dtype), (row, col)), shape=(2, 2))
+        assert as_graph(matrix).weights.tolist() == [2 * entry] * 2
+    ones = sp.coo_array((np.ones(600, bool), (np.repeat([0, 1], 300), np.repeat([1, 0], 300))), shape=(2, 2))
+    assert as_graph(ones).weights.tolist() == [300, 300]
+    for dtype in (np.int64, np.uint64):
+        refuse(sp.coo_array((np.full(4, 2**62, dtype), (row, col)), shape=(2, 2)), "add up to 2\\^63 or more")
+
+
+def test_what_a_graph_noted_stays_noted():
+    graph = as_graph(([0, 0, 1], [1, 1, 1], [1.0, 2.0, 3.0]))
+    assert graph.notes == {"loops": 1, "repeats": 1}
+    assert as_graph(graph, weights="unit").notes == graph.notes
+
+
+def test_zeros_alone_get_another_remedy_than_negative_weights():
+    refuse(([0], [1], [0.0]), 'all are 0; weights="unit"')
+    refuse(([0], [1], [-1.0]), 'weights="abs"')
+
+
+def test_masked_arrays_and_a_base_for_a_matrix_are_refused():
+    refuse(([0], [1], np.ma.array([5.0], mask=[True])), "masked")
+    refuse(sp.eye_array(3, format="csr"), "base and columns are for tables", base=1)

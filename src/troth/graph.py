@@ -15,7 +15,7 @@ and only a mismatch takes the slow path that names the entry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import index
 from os import PathLike
 from typing import Any
@@ -132,7 +132,8 @@ def as_graph(
         not copied.
     weights
         "keep" the values, "abs" their absolute values, "unit" (all 1), "random" (uniform in (0, 1], a function of
-        ``seed`` and the two ends), or "paper": absolute values, random where there are none (Naim et al. 2015)
+        ``seed`` and the two ends), or "paper": absolute values, random where there are none (Naim et al. 2015). "unit"
+        and "random" do not look at the values.
     symmetrize
         what to do with a matrix whose two directions differ: "max", "min", "sum" (of integers: as int64) or "mean" (of
         integers: as float64); by default an error
@@ -171,7 +172,8 @@ def as_graph(
     if isinstance(obj, Graph):
         if weights == "keep":
             return obj
-        obj = Matrix(obj.to_scipy(), vertex_weights=obj.vertex_weights, ids=obj.ids)
+        again = as_graph(Matrix(obj.to_scipy(), False, obj.vertex_weights, obj.ids), weights=weights, seed=seed)
+        return replace(again, notes={**obj.notes, **again.notes})
     source = obj if isinstance(obj, (Matrix, Edges)) else _open(obj, base, columns)
     gate = _from_matrix if isinstance(source, Matrix) else _from_edges
     return gate(source, weights, symmetrize, np.uint64(seed % 2**64))
@@ -194,6 +196,8 @@ def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix
     """Recognise what the user has; nothing heavy is imported that is not loaded already."""
     packages = {parent.__module__.partition(".")[0] for parent in type(obj).__mro__}
     if "scipy" in packages and hasattr(obj, "tocoo"):
+        if base is not None or columns is not None:
+            raise TrothError("base and columns are for tables of edges; a matrix has its own numbering")
         return Matrix(obj)
     if not packages.isdisjoint(("pandas", "polars", "pyarrow")):
         from troth.interop.tables import table_to_edges
@@ -204,6 +208,10 @@ def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix
 
         return networkx_to_edges(obj)
     if isinstance(obj, (tuple, list)) and len(obj) in (2, 3):
+        if any(isinstance(part, np.ma.MaskedArray) for part in obj):
+            raise TrothError(
+                "the edges: masked arrays are not taken; leave the masked edges out, and give plain arrays"
+            )
         try:
             row, col, *weight = (np.asarray(part) for part in obj)
         except ValueError:  # lists in lists, of unequal lengths
@@ -228,6 +236,8 @@ def _numbers(part: Any, where: str) -> np.ndarray:
     if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
         kind = f"{part.dtype} of shape {part.shape}"
         raise TrothError(f"{where}: vertex ids must be one-dimensional arrays of whole numbers, not {kind}")
+    if part.dtype == np.uint64 and part.size and part.max() > MAX_VERTICES:
+        raise TrothError(f"{where}: vertex {part.max()}; at most {MAX_VERTICES} vertices are supported: renumber them")
     return np.ascontiguousarray(part, np.int32 if part.dtype == np.int32 else np.int64)
 
 
@@ -286,7 +296,7 @@ def _from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uin
         raise TrothError(f"{where}: {line} {u + first} has {place} {v + first}, outside {first}..{last}")
     if found[gate.UNSORTED] and not found[gate.NONFINITE]:
         before = len(indices)
-        indptr, indices, data = _sum_repeats(indptr, indices, data)
+        indptr, indices, data = _sum_repeats(where, indptr, indices, data)
         if before > len(indices):
             notes["repeats"] = before - len(indices)
         found = gate.check(indptr, indices, data)
@@ -359,7 +369,7 @@ def _scatter(source: Matrix, rule: str, seed: np.uint64):
     return indptr, indices, weights
 
 
-def _sum_repeats(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray):
+def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray):
     """Rows sorted, repeats added up in the order in which they are stored.
 
     Two transposes sort and keep that order. SciPy's own sort of a row does not: then rounding would make a_ij and a_ji
@@ -368,9 +378,20 @@ def _sum_repeats(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray):
     from scipy.sparse import csr_array
 
     n = len(indptr) - 1
+    kind = data.dtype
+    if kind.kind in "iu":  # sums may need more bits than an entry has
+        data = data.astype(np.int64)
     clean = csr_array((data, indices, indptr), shape=(n, n)).tocsc().tocsr()
+    if kind.kind in "iu" and data.size:
+        sums = clean.astype(np.float64)
+        sums.sum_duplicates()
+        if np.abs(sums.data).max() >= 2.0**63:
+            raise TrothError(f"{where}: entries at one place add up to 2^63 or more; convert the weights to float64")
     clean.sum_duplicates()
-    return clean.indptr.astype(np.int64), clean.indices, clean.data
+    total = clean.data
+    if kind.kind in "iu" and total.size and np.iinfo(kind).min <= total.min() and total.max() <= np.iinfo(kind).max:
+        total = total.astype(kind)
+    return clean.indptr.astype(np.int64), clean.indices, total
 
 
 def _refuse_nonfinite(source: Matrix, indptr, indices, data, swapped: bool):
@@ -388,8 +409,8 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
     n = len(indptr) - 1
     other = csr_array((data, indices, indptr), shape=(n, n)).tocsc()
     rows, columns = (indptr, indices, data), (other.indptr, other.indices, other.data)
-    u, v = gate.first_unequal(*rows, *columns)
-    if u < 0:  # equal values with unequal bits: 0.0 and -0.0
+    u, v, edges = gate.first_unequal(*rows, *columns)
+    if edges == 0:  # equal values with unequal bits: 0.0 and -0.0
         return rows
     if symmetrize is None:
         here, there = _entry(*rows, u, v), _entry(*columns, u, v)
@@ -406,7 +427,7 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
     gate.merge_rows(*rows, *columns, mode, False, ends, np.empty(0, np.int32), none)
     merged, values = np.empty(ends[-1], np.int32), np.empty(ends[-1], rows[2].dtype)
     gate.merge_rows(*rows, *columns, mode, True, ends, merged, values)
-    notes["symmetrized"] = 1
+    notes["symmetrized"] = edges
     return ends, merged, values
 
 
@@ -420,9 +441,10 @@ def _drop(where: str, indptr, indices, data, loops: int, notes: dict):
     gate.copy_kept(indptr, indices, data, kept, values)
     edges = len(indices) - loops
     if edges and not len(kept):
-        raise TrothError(
-            f'{where}: no edge has a positive weight; weights="abs" takes absolute values (as for a Laplacian)'
-        )
+        remedy = 'weights="abs" takes absolute values (as for a Laplacian)'
+        if not (data < 0).any():
+            remedy = 'all are 0; weights="unit" makes them 1'
+        raise TrothError(f"{where}: no edge has a positive weight; {remedy}")
     if edges > len(kept):
         notes["nonpositive"] = (edges - len(kept)) // 2
     return ends, kept, values

@@ -218,7 +218,12 @@ def _inspect(graph: Graph, matching: Any, threads: int | None) -> tuple[np.ndarr
 
 def on_host(array: Any) -> np.ndarray:
     """A NumPy array of what may be on a GPU."""
-    return array.get() if hasattr(array, "__cuda_array_interface__") else np.asarray(array)
+    if hasattr(array, "__cuda_array_interface__"):
+        return array.get()
+    try:
+        return np.asarray(array)
+    except ValueError:
+        raise TrothError("mates must be one array of whole numbers, one for each vertex") from None
 
 
 def _weight(graph: Graph, u: int, v: int) -> int | float:

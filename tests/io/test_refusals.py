@@ -237,7 +237,7 @@ def test_npz_with_an_indptr_that_wraps_around(form, tmp_path):
 
 
 CSR = {
-    "no meta": ("meta.json", None, "meta.json: "),
+    "no meta": ("meta.json", None, "no meta.json; a .csr graph holds"),
     "meta is no JSON": ("meta.json", b"{", "meta.json: "),
     "meta of another format": ("meta.json", b'{"format": "other", "version": 1}', "meta.json: not a graph"),
     "meta of another version": ("meta.json", b'{"format": "troth-csr", "version": 2, "n": 3, "m": 2}', "not a graph"),

@@ -40,6 +40,9 @@ def main(args: Sequence[str] | None = None) -> int:
     except (BrokenPipeError, SystemExit):  # the reader, such as head, has seen enough; typer exits where it notices
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         return PIPE_CLOSED
+    except OSError as error:  # a full disk behind stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _refuse(error.strerror or str(error))
     if code == INTERRUPTED:
         return _refuse("interrupted", INTERRUPTED)
     return code

@@ -43,7 +43,7 @@ def info(
             "degree": f"{least:,} to {greatest:,}, {mean:.2f} on average; {facts['isolated']:,} isolated",
             "weight": f"{span[0]} to {span[1]}" if span else None,
             "vertex weights": facts["vertex_weights"],
-            "memory": f"{facts['bytes'] / 2**20:,.1f} MiB",
+            "memory": f"{facts['bytes']:,} bytes",
         }
     )
 

@@ -100,16 +100,18 @@ def run(
     """
     if threads == 1 and threading.current_thread() is not threading.main_thread():
         return [kernel(0, *args)]
-    pool = _get_pool()
-    jobs = [pool.submit(kernel, worker, *args) for worker in range(threads)]
+    pool, jobs = _get_pool(), []
     try:
+        jobs.extend(pool.submit(kernel, worker, *args) for worker in range(threads))
         while True:
             _, running = wait(jobs, TICK)
             if progress is not None and cursor is not None:
                 progress(int(cursor[0]))
             if not running:
                 return [job.result() for job in jobs]
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, RuntimeError) and not jobs:  # a thread that outlives the main one gets no helpers
+            return [kernel(worker, *args) for worker in range(threads)]
         if cursor is not None:
             cursor[0] = FAR
         wait(jobs)

@@ -1,11 +1,14 @@
 """Kernels of the gate: one streaming check of a matrix, and what makes a dirty one clean.
 
 The symmetry check adds a hash of every entry above the diagonal and subtracts that of every entry below it, modulo
-2^64. The sum is 0 for a symmetric matrix; for any other one it is 0 with probability about 2^-64 (addition commutes, so
-rows may be read in any order and by any thread).
+2^64. The sum is 0 for a symmetric matrix; for any other one it is 0 with probability about 2^-64 over the seed of the
+hash, which every process draws anew, so that no file can be made to pass. (Addition commutes, so rows may be read in
+any order and by any thread. The seed decides only whether the slow path looks, never a result.)
 """
 
 from __future__ import annotations
+
+import secrets
 
 import numpy as np
 
@@ -15,11 +18,12 @@ from troth.order import WEIGHT, hash2, weight_bits
 
 # Columns of what a worker of ``check_rows`` reports.
 UNSORTED, OUTSIDE, LOOPS, NONPOSITIVE, NONFINITE, FINGERPRINT, LEAST, GREATEST, UNION = range(9)
+SALT = (np.uint64(secrets.randbits(64)), np.uint64(secrets.randbits(64)))
 MERGE = {"max": 0, "min": 1, "sum": 2, "mean": 3}
 
 
 @kernel
-def check_rows(worker, indptr, indices, data, bits, cursor, chunk, found):
+def check_rows(worker, indptr, indices, data, bits, salt, cursor, chunk, found):
     """Stream the rows once; ``found[worker]`` gets the counts, the fingerprint and the range of the positive bits."""
     n = np.int64(indptr.size - 1)
     unsorted = outside = loops = nonpositive = nonfinite = np.uint64(0)
@@ -45,7 +49,8 @@ def check_rows(worker, indptr, indices, data, bits, cursor, chunk, found):
                 greatest = max(greatest, b)
                 union |= b
                 low, high = np.uint64(min(u, v)), np.uint64(max(u, v))
-                h = (low << np.uint64(32) | high) * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xD6E8FEB86659FD93)
+                h = ((low << np.uint64(32) | high) ^ salt[0]) * np.uint64(0x9E3779B97F4A7C15)
+                h = (h ^ (h >> np.uint64(32)) ^ b ^ salt[1]) * np.uint64(0xD6E8FEB86659FD93)
                 h = (h ^ (h >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
                 h ^= h >> np.uint64(29)
                 if v > u:
@@ -71,7 +76,7 @@ def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> list[int
     cursor = _team.new_cursor()
     found = np.zeros((threads, 9), np.uint64)
     chunk = _team.chunk_size(len(indptr), threads)
-    _team.run(threads, check_rows, indptr, indices, data, weight_bits(data), cursor, chunk, found, cursor=cursor)
+    _team.run(threads, check_rows, indptr, indices, data, weight_bits(data), SALT, cursor, chunk, found, cursor=cursor)
     with np.errstate(over="ignore"):
         total = found.sum(axis=0, dtype=np.uint64)
     total[LEAST], total[GREATEST] = found[:, LEAST].min(), found[:, GREATEST].max()
@@ -129,7 +134,9 @@ def copy_kept(indptr, indices, data, new_indices, new_data):
 
 @kernel
 def first_unequal(indptr, indices, data, t_indptr, t_indices, t_data):
-    """The first off-diagonal place (row, column) where a matrix and its transpose differ, or (-1, -1)."""
+    """The first off-diagonal place (row, column) where a matrix and its transpose differ, and how many edges do."""
+    row = column = -1
+    edges = 0
     for u in range(indptr.size - 1):
         a, b = indptr[u], t_indptr[u]
         while a < indptr[u + 1] or b < t_indptr[u + 1]:
@@ -137,10 +144,12 @@ def first_unequal(indptr, indices, data, t_indptr, t_indices, t_data):
             vb = t_indices[b] if b < t_indptr[u + 1] else indptr.size
             v = min(va, vb)
             if v != u and (va != vb or data[a] != t_data[b]):
-                return u, v
+                if edges == 0:
+                    row, column = u, v
+                edges += u < v
             a += va == v
             b += vb == v
-    return -1, -1
+    return row, column, edges
 
 
 @kernel

@@ -22,7 +22,7 @@ What is added to Algorithm 3, none of which changes the matching:
 Wide weights (``order.coarse``): equal prefixes are settled by the exact weights, found in v's own sorted row. The
 second choice of the stream may then be wrong and is not used.
 
-Memory: 12 bytes a vertex (word and mate). Cost: about 1.5 looks at each row on random weights; O(m Delta) at worst,
+Memory: 12 bytes a vertex (word and mate), 22 in waves; ``presort`` also copies the graph. Cost: about 1.5 looks at each row on random weights; O(m Delta) at worst,
 O(m) after the sort with ``presort=True``.
 """
 
@@ -422,23 +422,26 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
     state = np.zeros(n, np.uint64)
     mate = np.empty(n, np.int32)
     scratch = np.empty(threads * SCRATCH, np.uint64)
+    least, greatest, _ = graph.bits_range()
+    lists = sort_rows(rows, order, threads) if presort else None
+    clock.append(perf_counter())
     if not len(graph.indices):
         counts = []
     elif presort:
-        reached = graph.indptr[:-1].copy()
-        lists = sort_rows(rows, order, threads)
-        clock.append(perf_counter())
-        lists = (lists.indices, lists.bits, reached)
-        counts = over(n, threads, propose_sorted, *rows, order, *lists, state, progress=report)
-    elif order.shift == 16 and graph.bits_range()[0] == graph.bits_range()[1] and len(graph.indices) > DENSE * n:
+        sorted_lists = (lists.indices, lists.bits, graph.indptr[:-1].copy())
+        counts = over(n, threads, propose_sorted, *rows, order, *sorted_lists, state, progress=report)
+    elif least == greatest and order.shift == 16 and len(graph.indices) > DENSE * n:
         counts = _run_waves(rows, order, threads, report, mate, state, scratch)
     else:
         down = order.shift == 32 and order.flip == 0  # ties="high": the priority is the id
         counts = over(n, threads, propose_all, *rows, order, down, state, scratch, progress=report)
+    clock.append(perf_counter())
     over(n, threads, read_mates, order, state, mate)
     clock.append(perf_counter())
     offers, scans, read = (int(sum(column)) for column in zip(*counts, strict=True)) if counts else (0, 0, 0)
-    seconds = {"sort": clock[1] - clock[0], "propose": clock[2] - clock[1]} if presort and counts else {}
+    seconds = dict(zip(("sort", "propose", "mates"), np.diff(clock).tolist(), strict=True))
+    if not presort:
+        del seconds["sort"]
     return mate, {"proposals": offers, "scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}
 
 

@@ -197,6 +197,8 @@ def _column(table: Any, package: str, place: int) -> np.ndarray:
         dtype = np.float64 if missing.any() else getattr(series.dtype, "numpy_dtype", series.dtype)
         return series.to_numpy(dtype=dtype, **({"na_value": np.nan} if missing.any() else {}))
     values = series.to_numpy(dtype=object, copy=True)
+    if not missing.any() and series.map(type).eq(int).all():  # whole numbers in a column of objects or categories
+        return values.astype(np.int64)
     values[missing] = None
     return values
 

@@ -19,6 +19,7 @@ import numpy as np
 from troth.errors import TrothError
 from troth.graph import Graph, Matrix
 from troth.io.files import refusing
+from troth.io.text import as_text
 
 FORMAT, VERSION = "troth-csr", 1
 
@@ -60,6 +61,8 @@ def _meta(path: Path) -> dict:
             f"{path}: not a folder; a .csr graph is a folder of indptr.npy, indices.npy, weights.npy, meta.json"
         )
     where = path / "meta.json"
+    if not where.exists():
+        raise TrothError(f"{path}: no meta.json; a .csr graph holds indptr.npy, indices.npy, weights.npy, meta.json")
     with refusing(where, ValueError, RecursionError):
         meta = json.loads(where.read_bytes())
     if not isinstance(meta, dict) or (meta.get("format"), meta.get("version")) != (FORMAT, VERSION):
@@ -111,6 +114,6 @@ def write(graph: Graph, path: Path) -> None:
     if graph.vertex_weights is not None:
         np.save(path / "vertex_weights.npy", graph.vertex_weights)
     if graph.ids is not None:
-        np.save(path / "ids.npy", graph.ids.astype(str) if graph.ids.dtype.kind == "O" else graph.ids)
+        np.save(path / "ids.npy", as_text(graph.ids) if graph.ids.dtype.kind == "O" else graph.ids)
     meta = {"format": FORMAT, "version": VERSION, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name}
     (path / "meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")

@@ -14,7 +14,14 @@ def read(path: Path) -> Matrix:
     from scipy.sparse import load_npz
 
     with refusing(path, Exception), open(path, "rb") as stream:
-        matrix = load_npz(stream)  # forbids pickles
+        try:
+            matrix = load_npz(stream)  # forbids pickles
+        except ValueError as error:
+            if "pickle" not in str(error):
+                raise
+            raise TrothError(
+                f"{path}: holds a pickle, which could run code; save it with scipy.sparse.save_npz"
+            ) from None
         if hasattr(matrix, "indptr"):
             _check_rising(matrix, path)
         if matrix.format not in ("csr", "csc"):

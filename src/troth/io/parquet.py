@@ -12,6 +12,7 @@ from troth.graph import Edges, Graph
 from troth.interop.tables import require, table_to_edges
 from troth.io.files import refusing
 from troth.io.tables import edge_chunks
+from troth.io.text import as_text
 
 
 def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None = None) -> Edges:
@@ -26,5 +27,6 @@ def write(graph: Graph, path: Path) -> None:
     """Write each edge once under the names source, target and weight; weights keep their type."""
     pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
     chunks = list(edge_chunks(graph)) or [(graph.indices[:0], graph.indices[:0], graph.weights[:0])]
-    columns = (np.concatenate(parts) for parts in zip(*chunks, strict=True))
+    columns = [np.concatenate(parts) for parts in zip(*chunks, strict=True)]
+    columns[:2] = (as_text(ends) if ends.dtype.kind == "O" else ends for ends in columns[:2])
     parquet.write_table(pyarrow.table(dict(zip(("source", "target", "weight"), columns, strict=True))), path)

@@ -315,6 +315,11 @@ def scan(data: bytes, where: str, *, sep: str = "", comments: bytes = b"%%") -> 
 # ---- and back ----
 
 
+def as_text(names: np.ndarray) -> np.ndarray:
+    """Names of any kind, tuples included, as an array of text."""
+    return np.array([str(name) for name in names], dtype=str) if names.dtype.kind == "O" else names.astype(str)
+
+
 def to_cells(column: np.ndarray) -> np.ndarray:
     """Numbers or names as an array of bytes. Floats get the shortest decimals that read back as the same float64."""
     if column.dtype.kind == "f":
@@ -322,7 +327,7 @@ def to_cells(column: np.ndarray) -> np.ndarray:
     if column.dtype.kind in "iu":
         width = max((len(str(int(x))) for x in (column.min(), column.max())), default=1) if column.size else 1
         return column.astype(f"S{width}")
-    return np.char.encode(column.astype(str), "utf-8")
+    return np.char.encode(as_text(column), "utf-8")
 
 
 def join_cells(cells: np.ndarray, tails: np.ndarray) -> bytes:
