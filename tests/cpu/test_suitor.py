@@ -186,7 +186,9 @@ def test_a_hundred_races_have_one_winner():
 def test_counts_are_plausible(threads):
     graph = drawn(4000, 30_000, lambda rng, m: rng.random(m))
     mate, stats = run(graph, order_of(graph), threads=threads)
-    assert set(stats) == {"scans", "edges_read", "threads", "seconds"}
+    assert set(stats) == {"proposals", "scans", "edges_read", "threads", "seconds"}
+    assert set(stats["seconds"]) == {"propose", "mates"}
+    assert np.count_nonzero(mate >= 0) <= stats["proposals"] <= 4 * graph.n
     assert graph.n <= stats["scans"] <= 4 * graph.n
     assert len(graph.indices) <= stats["edges_read"] <= 4 * len(graph.indices)
     assert stats["threads"] == threads
