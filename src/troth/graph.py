@@ -378,19 +378,20 @@ def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.n
     from scipy.sparse import csr_array
 
     n = len(indptr) - 1
-    kind = data.dtype
-    if kind.kind in "iu":  # sums may need more bits than an entry has
+    kind, whole = data.dtype, data.dtype.kind in "iu"
+    if whole:  # sums may need more bits than an entry has
         data = data.astype(np.int64)
     clean = csr_array((data, indices, indptr), shape=(n, n)).tocsc().tocsr()
-    if kind.kind in "iu" and data.size:
-        sums = clean.astype(np.float64)
-        sums.sum_duplicates()
-        if np.abs(sums.data).max() >= 2.0**63:
-            raise TrothError(f"{where}: entries at one place add up to 2^63 or more; convert the weights to float64")
+    rounded = clean.astype(np.float64) if whole else clean
+    rounded.sum_duplicates()
     clean.sum_duplicates()
     total = clean.data
-    if kind.kind in "iu" and total.size and np.iinfo(kind).min <= total.min() and total.max() <= np.iinfo(kind).max:
-        total = total.astype(kind)
+    if whole and total.size:
+        # A sum that wraps around is off by 2^64, a rounded one by much less.
+        if np.abs(rounded.data - total).max() >= 2.0**63:
+            raise TrothError(f"{where}: entries at one place add up to 2^63 or more; convert the weights to float64")
+        if np.iinfo(kind).min <= total.min() and total.max() <= np.iinfo(kind).max:
+            total = total.astype(kind)
     return clean.indptr.astype(np.int64), clean.indices, total
 
 

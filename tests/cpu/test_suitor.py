@@ -196,7 +196,7 @@ def test_counts_are_plausible(threads):
     assert sorted_mate.tolist() == mate.tolist()
     assert sorted_stats["edges_read"] < stats["edges_read"]  # no entry is tried twice
     assert sorted_stats["edges_read"] >= np.count_nonzero(mate >= 0)
-    assert set(sorted_stats["seconds"]) == {"sort", "propose"}
+    assert set(sorted_stats["seconds"]) == {"sort", "propose", "mates"}
 
 
 @pytest.mark.parametrize("n", [0, 1, 1000])
