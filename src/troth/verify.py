@@ -95,6 +95,10 @@ def verify(
         a ``Graph`` or anything that ``as_graph`` accepts
     matching
         a ``Matching``, or the mates themselves: n integers, -1 where a vertex is unmatched
+    certify
+        whether to compute ``bound`` and ``ratio`` too
+    threads
+        by default as many as there are cores and work for them
     promises_dominance
         whether an edge that dominates is a failure or only reported. By default the engine of a ``Matching`` decides,
         and for bare mates it is only reported.
