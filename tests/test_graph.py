@@ -167,7 +167,7 @@ def test_unsorted_rows_and_repeats_of_a_matrix_add_up(name):
     values = [1.5, 1.5, 4, 2, 4, 2, -1, -1, 7, 7, 3, 3]
     matrix = entries(3, places, values)
     if name != "coo":  # SciPy would add up
-        row, col = matrix.coords if name == "csr" else matrix.coords[::-1]
+        row, col = (matrix.row, matrix.col) if name == "csr" else (matrix.col, matrix.row)
         by_row = np.argsort(row, kind="stable")
         parts = matrix.data[by_row], col[by_row], np.searchsorted(row[by_row], np.arange(4))
         matrix = (sp.csr_array if name == "csr" else sp.csc_array)(parts, shape=(3, 3))
@@ -441,4 +441,8 @@ def test_range_of_the_weight_bits_after_changes():
 def test_repr_and_scipy():
     graph = as_graph(sp.csr_array(SQUARE))
     assert repr(graph) == "Graph(n=5, m=4, weights=float64)"
-    assert (graph.to_scipy().toarray() == cleaned(SQUARE)).all()
+    matrix = graph.to_scipy()
+    assert (matrix.toarray() == cleaned(SQUARE)).all()
+    assert matrix.indices.dtype == matrix.indptr.dtype == np.int32  # as scipy.sparse.csgraph wants them
+    assert np.shares_memory(matrix.indices, graph.indices)
+    assert np.shares_memory(matrix.data, graph.weights)

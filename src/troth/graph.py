@@ -74,10 +74,12 @@ class Graph:
         return self.weight_range
 
     def to_scipy(self):
-        """The adjacency matrix as a ``scipy.sparse.csr_array`` that shares these arrays."""
+        """The adjacency matrix as a ``scipy.sparse.csr_array`` that shares ``indices`` and ``weights``."""
         from scipy.sparse import csr_array
 
-        return csr_array((self.weights, self.indices, self.indptr), shape=(self.n, self.n))
+        # SciPy would copy all indices to int64 if indptr, whose values fit int32 up to 2^31 entries, were of that type.
+        indptr = self.indptr.astype(np.int32) if len(self.indices) < 2**31 else self.indptr
+        return csr_array((self.weights, self.indices, indptr), shape=(self.n, self.n))
 
 
 @dataclass

@@ -166,6 +166,16 @@ def test_teams_larger_than_the_pool_take_turns(monkeypatch):
     assert (hits == 1).all()
 
 
+def test_a_pool_that_takes_no_more_work(monkeypatch):
+    """As at the end of a program, for a thread that outlives the main one: the caller does all the work."""
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    monkeypatch.setattr(_team, "_pool", pool)
+    cursor, hits = _team.new_cursor(), np.zeros(100, np.int32)
+    assert _team.run(3, mark, cursor, 10, hits, cursor=cursor) == [10, 0, 0]
+    assert (hits == 1).all()
+
+
 @posix
 def test_use_after_a_fork():
     """In a process of its own: the parent has a team, the child starts another, and both still work."""
