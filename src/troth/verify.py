@@ -131,7 +131,7 @@ def verify(
     heavier, free = first_uncovered(graph, held, threads), None
     if heavier:  # an edge between two free vertices is heavier than nothing: without any heavier one there is none
         reason = f"edge {heavier} of weight {_weight(graph, *heavier)} is heavier than the matched edges at its ends"
-        most = np.where(held > 0, np.iinfo(held.dtype).max, 0).astype(held.dtype)
+        most = np.where(held > 0, held.dtype.type(np.iinfo(held.dtype).max), held.dtype.type(0))
         free = first_uncovered(graph, most, threads)
     if free:
         reason = f"edge {free} joins two unmatched vertices"
@@ -206,7 +206,7 @@ def _inspect(graph: Graph, matching: Any, threads: int | None) -> tuple[np.ndarr
     if mates.dtype.kind not in "iu" and mates.size:
         return None, None, f"the mates are {mates.dtype}, not integers"
     # Out of range becomes -2 before the type narrows, so that no number wraps into a vertex.
-    mate = np.where((mates >= -1) & (mates < graph.n), mates, -2).astype(np.int32)
+    mate = np.where((mates >= -1) & (mates < graph.n), mates.astype(np.int32), np.int32(-2))
     held, v = matched_bits(graph, mate, threads)
     if v == graph.n:
         return mate, held, ""

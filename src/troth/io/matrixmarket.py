@@ -7,6 +7,7 @@ to both triangles. Boisvert, Pozo and Remington, "The Matrix Market exchange for
 from __future__ import annotations
 
 import re
+from inspect import signature
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,12 +29,13 @@ def read(path: Path) -> Matrix:
     from scipy.io import mmread
     from scipy.sparse import coo_array
 
+    arrays = {"spmatrix": False} if "spmatrix" in signature(mmread).parameters else {}  # from SciPy 1.15 on
     with refusing(path), open_binary(path) as stream:
         field, shape = _check_head(stream, path)
     try:
         with open_binary(path) as stream:
             # Given an array, SciPy divides by its rows, and writes past the end of a symmetric one that is not square.
-            matrix = coo_array(mmread(_Lines(stream)) if shape[0] == shape[1] > 0 else shape)
+            matrix = coo_array(mmread(_Lines(stream), **arrays) if shape[0] == shape[1] > 0 else shape)
     except Exception as error:
         reason = re.sub(r"^Line (\d+)", r"line \1", one_line(error))
         raise TrothError(f"{path}, {reason}" if reason.startswith("line") else f"{path}: {reason}") from error
