@@ -243,6 +243,12 @@ def _numbers(part: Any, where: str) -> np.ndarray:
     return np.ascontiguousarray(part, np.int32 if part.dtype == np.int32 else np.int64)
 
 
+def check_rising(indptr: np.ndarray, n: int, entries: int, where: str) -> None:
+    """Refuse an ``indptr`` of n rows that would lead outside of the entries. Differences, as SciPy takes, can wrap."""
+    if len(indptr) != n + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any() or indptr[-1] > entries:
+        raise TrothError(f"{where}: indptr is not a rising sequence from 0 to the number of entries")
+
+
 # ---- weights ----
 
 
@@ -336,9 +342,7 @@ def _rows(source: Matrix, rule: str, seed: np.uint64):
     if matrix.format not in ("csr", "csc"):
         return *_scatter(source, rule, seed), False
     indptr, indices = _numbers(matrix.indptr, where).astype(np.int64, copy=False), _numbers(matrix.indices, where)
-    rising = len(indptr) == n + 1 and indptr[0] == 0 and (indptr[1:] >= indptr[:-1]).all()
-    if not rising or indptr[-1] > min(len(indices), len(matrix.data)):
-        raise TrothError(f"{where}: indptr is not a rising sequence from 0 to the number of entries")
+    check_rising(indptr, n, min(len(indices), len(matrix.data)), where)
     count = int(indptr[-1])
     indices = indices[:count]
     values = None if source.pattern else np.asarray(matrix.data[:count])
