@@ -1,4 +1,4 @@
-"""What all tests share: the folder of test data, and Hypothesis without deadlines (a first call compiles)."""
+"""What all tests share: the folder of test data, Hypothesis without deadlines (a first call compiles), GPU or none."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ DATA = ROOT / os.environ.get("TROTH_DATA", "../shared/data")  # an absolute TROT
 
 settings.register_profile("troth", deadline=None)
 settings.load_profile("troth")
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("gpu"):
+        from troth.cuda._device import is_available
+
+        if not is_available():
+            pytest.skip("no CUDA device, or CuPy is not installed")
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,13 @@ THREADS = (1, 2, 3, 8)
 # Options worth a case of their own, by the option's name; the case without options comes first.
 VARIANTS = {
     "presort": [{"presort": True}],
+    "variant": [
+        {"variant": "nosync"},
+        {"variant": "synclb", "threads_per_block": 192, "vertices_per_warp": 33},
+        {"variant": "syncnolb", "threads_per_block": 256, "vertices_per_warp": 1},
+        {"variant": "hybrid", "balance_rounds": 2},
+    ],
+    "gpu_threads": [{"gpu_threads": 7}, {"gpu_threads": 4096}],
     "mode": [{"mode": "random"}, {"p": 0.1}, {"p": 0.9, "mode": "random"}, {"rounds": 2}],
 }
 
@@ -44,6 +51,11 @@ def cases(wanted=lambda engine: True) -> pytest.MarkDecorator:
             words = [engine.algorithm, engine.device, *(f"{name}={value}" for name, value in options.items())]
             params.append(pytest.param(engine, options, marks=marks, id="-".join(words)))
     return pytest.mark.parametrize(("engine", "options"), params)
+
+
+def thread_counts(engine: Engine) -> tuple[int, ...]:
+    """CPU threads make no difference on a GPU."""
+    return THREADS if engine.device == "cpu" else (1,)
 
 
 every_engine = cases()
@@ -76,7 +88,7 @@ def expected(engine: Engine, options: dict, graph: Graph, ties: str = "hash", se
 def test_corpus(graph, engine, options, monkeypatch):
     for ties in TIES:
         answer = expected(engine, options, graph, ties)
-        for threads in THREADS:
+        for threads in thread_counts(engine):
             monkeypatch.setattr(_rows, "FEW", 0 if threads > 1 else _rows.FEW)  # a team even for a triangle
             assert mates(engine, options, graph, ties, threads=threads) == answer
 
@@ -198,8 +210,13 @@ def test_stats_and_progress(engine, options):
         assert isinstance(phase, str)
         assert 0 <= done <= total
     stats = json.loads(json.dumps(m.to_dict()))["stats"]
-    assert stats["threads"] == 2
-    assert stats["edges_read"] > 0
+    if engine.device == "cpu":
+        assert stats["threads"] == 2
+        assert stats["edges_read"] > 0
+    else:
+        assert m.device == "cuda:0"
+        assert stats["rounds"] > 0
+        assert stats["seconds"]["kernels"] > 0
     assert all(seconds >= 0 for seconds in stats["seconds"].values())
 
 
@@ -236,7 +253,7 @@ def read_course(path) -> Graph:
 def test_course_cases(data, case, engine, options):
     graph = read_course(data(f"handshake/input{case}.mtx"))
     answer = np.loadtxt(data(f"handshake/match{case}.txt"), int).tolist()
-    for threads in THREADS:
+    for threads in thread_counts(engine):
         assert mates(engine, options, graph, "low", threads=threads) == answer
 
 

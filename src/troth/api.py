@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from troth.engines import find_engine, read_options
-from troth.graph import as_graph, check_seed
+from troth.engines import Engine, find_engine, read_options
+from troth.errors import DeviceMemoryError, TrothError
+from troth.graph import Graph, as_graph, check_seed
 from troth.matching import Matching
 
 Progress = Callable[[str, int, int], None]
+
+WORTH_A_COPY = 2**20  # stored entries; "auto" leaves smaller graphs of the host on the host
 
 
 def match(
@@ -36,7 +39,8 @@ def match(
         "suitor", "locally-dominant", "handshake" and "greedy" give one and the same matching, bit for bit; "blue-red",
         "local-random" and "local-weighted" give others, each a function of graph, options and seed alone
     device
-        "auto" or "cpu"
+        "cpu", "cuda", "cuda:1", or "auto": the GPU where the graph is there already, or where there is one and the
+        graph has 2^20 stored entries or more and fits; else the CPU. The result does not depend on it.
     ties
         which of two neighbours of equal weight is better: "hash" (by a seeded scramble of the ids; fast whatever the
         weights), "low" or "high" (by the id)
@@ -72,33 +76,85 @@ def match(
     >>> m.mate.tolist(), m.weight
     ([2, -1, 0, 4, 3], 15)
     """
-    engine = find_engine(algorithm, device)
-    chosen = read_options(engine, options)
+    engine = find_engine(algorithm, device, options)
+    read_options(engine, options)
     seed = check_seed(seed)
     clock = [perf_counter()]
     graph = as_graph(g)
     clock.append(perf_counter())
-    from troth.order import make_order  # compiled code: loaded only once the request is known to be sound
-
-    order = make_order(ties, seed, graph.bits_range())
-    run = engine.load()
-    clock.append(perf_counter())
-    mate, stats = run(graph, order, threads=threads, seed=np.uint64(seed % 2**64), progress=progress, **chosen)
-    clock.append(perf_counter())
-    stats["seconds"] = {"gate": clock[1] - clock[0], "match": clock[3] - clock[2], **stats.get("seconds", {})}
+    note = None
+    if device == "auto":
+        engine = find_engine(algorithm, device, options, prefer=_best_device(graph))
+    try:
+        mate, stats = _run(engine, device, graph, ties, seed, threads, progress, options)
+    except DeviceMemoryError as error:
+        if device != "auto" or "cpu" not in (engine := find_engine(algorithm, "auto", options)).device:
+            raise
+        note = f"on the CPU, since {error}"
+        mate, stats = _run(engine, "cpu", graph, ties, seed, threads, progress, options)
+    stats["seconds"] = {"gate": clock[1] - clock[0], **stats["seconds"]}
+    if note:
+        stats["note"] = note
+    where = engine.device if engine.device != "cuda" else stats.pop("device")
     certificate = None
     if certify:
         from troth.verify import certificate as certify_matching
 
+        start = perf_counter()
         certificate = certify_matching(graph, mate, threads=threads)
-        stats["seconds"]["certify"] = perf_counter() - clock[3]
-    return Matching(graph, mate, algorithm, engine.device, ties, seed, stats, certificate)
+        stats["seconds"]["certify"] = perf_counter() - start
+    return Matching(graph, mate, algorithm, where, ties, seed, stats, certificate)
 
 
-def strongest(g: Any, device: str = "auto", ties: str = "low", seed: int = 0, threads: int | None = None) -> np.ndarray:
+def _best_device(graph: Graph) -> str:
+    """Where "auto" goes: to the graph if that is on a GPU, and to a GPU with a graph that is worth the copy."""
+    if graph.device != "cpu":
+        return "cuda"
+    if len(graph.indices) < WORTH_A_COPY:
+        return "cpu"
+    from troth.cuda._device import is_available
+
+    return "cuda" if is_available() else "cpu"
+
+
+def _run(engine: Engine, device: str, graph: Graph, ties, seed, threads, progress, options) -> tuple[Any, dict]:
+    """Take the graph to the engine's device, run, and take the mates back to where the graph lives."""
+    from troth.order import make_order  # compiled code: loaded only once the request is known to be sound
+
+    chosen = read_options(engine, options)
+    words = {"threads": threads, "seed": np.uint64(seed % 2**64), "progress": progress, **chosen}
+    if engine.device == "cpu" and graph.device == "cpu":
+        order, run = make_order(ties, seed, graph.bits_range()), engine.load()
+        start = perf_counter()
+        mate, stats = run(graph, order, **words)
+        stats["seconds"] = {"match": perf_counter() - start, **stats.get("seconds", {})}
+        return mate, stats
+    if engine.device == "cpu":
+        start = perf_counter()
+        there = graph.to("cpu")
+        copied = perf_counter() - start
+        mate, stats = _run(engine, "cpu", there, ties, seed, threads, progress, options)
+        from troth.cuda.transfer import to_device
+
+        stats["seconds"] = {"copy": copied, **stats["seconds"]}
+        return to_device(mate, graph.device), stats
+    from troth.cuda.transfer import run_there
+
+    return run_there(engine, device, graph, ties, seed, words)
+
+
+def strongest(
+    g: Any,
+    device: str = "auto",
+    ties: str = "low",
+    seed: int = 0,
+    threads: int | None = None,
+    gpu_threads: int | None = None,
+) -> np.ndarray:
     """The heaviest neighbour of every vertex, -1 where there is none: the first step of handshaking.
 
-    Reads the graph once. Among equal weights the tie rule decides; "low" is that of the CS 314 project.
+    Reads the graph once. Among equal weights the tie rule decides; "low" is that of the CS 314 project. With
+    ``gpu_threads`` the project's own kernels run, each on so many GPU threads.
 
     Examples
     --------
@@ -106,10 +162,25 @@ def strongest(g: Any, device: str = "auto", ties: str = "low", seed: int = 0, th
     >>> strongest((np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([3, 3, 1]))).tolist()
     [1, 0, 0]
     """
-    find_engine("handshake", device)
+    engine = find_engine("handshake", device)
     seed = check_seed(seed)
     graph = as_graph(g)
-    from troth.cpu.handshake import strongest as run
+    if device == "auto":
+        engine = find_engine("handshake", device, prefer=_best_device(graph))
     from troth.order import make_order
 
-    return run(graph, make_order(ties, seed, graph.bits_range()), threads=threads)
+    if engine.device == "cuda":
+        from troth.cuda.transfer import strongest_there
+
+        return strongest_there(device, graph, ties, seed, gpu_threads)
+    if gpu_threads is not None:
+        raise TrothError(f"gpu_threads is for a GPU, and device={device!r} means the CPU here: leave it out")
+    from troth.cpu.handshake import strongest as run
+
+    there = graph.to("cpu")
+    found = run(there, make_order(ties, seed, there.bits_range()), threads=threads)
+    if graph is there:
+        return found
+    from troth.cuda.transfer import to_device
+
+    return to_device(found, graph.device)

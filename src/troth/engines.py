@@ -4,13 +4,13 @@ The table is data and imports nothing heavy; an engine's module loads when it is
 
     run(graph, order, *, threads, seed, progress, **options) -> (mate, stats)
 
-that trusts the graph and the options, and returns an int32 mate array and a dict of counts. To add one, write the
-module and add a line here.
+that trusts the graph, which is on its device, and the options, and returns an int32 mate array, on its device too, and
+a dict of counts. To add one, write the module and add a line here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -86,7 +86,40 @@ class Engine:
         return getattr(import_module(module), name)
 
 
+def whole(least: int, most: int, step: int = 1) -> Callable[[Any], int]:
+    """A whole number in a range, a multiple of ``step``."""
+
+    def read(value: Any) -> int:
+        number = int(str(value)) if str(value).isdecimal() and not isinstance(value, bool) else -1
+        if not least <= number <= most or number % step:
+            multiple = f", a multiple of {step}" if step > 1 else ""
+            raise ValueError(f"a whole number from {least} to {most}{multiple}")
+        return number
+
+    return read
+
+
+def count_or_adaptive(value: Any) -> int | str:
+    """A whole number, 0 or more, or the word adaptive."""
+    if value == "adaptive":
+        return value
+    if isinstance(value, bool) or not str(value).isdecimal():
+        raise ValueError("a whole number or adaptive")
+    return int(value)
+
+
+def threads_or_none(value: Any) -> int | None:
+    """A number of GPU threads, or None."""
+    return None if value is None or str(value).lower() == "none" else whole(1, 2**31 - 1)(value)
+
+
 PRESORT = Option(False, switch, "sort every neighbour list by weight first, then never look at an entry twice")
+
+BLUE_RED = {
+    "mode": Option("weighted", choice("weighted", "random"), "propose to the heaviest or a random neighbour"),
+    "p": Option(0.53406, probability, "the probability of blue"),
+    "rounds": Option(None, count_or_none, "stop after so many rounds"),
+}
 
 TABLE = (
     Engine("suitor", "cpu", "troth.cpu.suitor:run", "proposals, Manne and Halappanavar", options={"presort": PRESORT}),
@@ -105,15 +138,43 @@ TABLE = (
         "troth.cpu.blue_red:run",
         "random colours, blue proposes to red, Fagginger Auer and Bisseling",
         dominant=False,
-        options={
-            "mode": Option("weighted", choice("weighted", "random"), "propose to the heaviest or a random neighbour"),
-            "p": Option(0.53406, probability, "the probability of blue"),
-            "rounds": Option(None, count_or_none, "stop after so many rounds"),
-        },
+        options=BLUE_RED,
     ),
     Engine("local-random", "cpu", "troth.cpu.local:run_random", "random order, random free neighbour", dominant=False),
     Engine(
         "local-weighted", "cpu", "troth.cpu.local:run_weighted", "random order, heaviest free neighbour", dominant=False
+    ),
+    Engine(
+        "suitor",
+        "cuda",
+        "troth.cuda.suitor:run",
+        "proposals on a GPU; Naim et al. for the variants",
+        options={
+            "variant": Option(
+                "auto",
+                choice("auto", "nosync", "synclb", "syncnolb", "hybrid"),
+                "troth's own kernels, or one of the four of Naim et al.",
+            ),
+            "threads_per_block": Option(128, whole(32, 1024, 32), "of the four variants"),
+            "vertices_per_warp": Option(8, whole(1, 256), "of the four variants"),
+            "balance_rounds": Option(
+                "adaptive",
+                count_or_adaptive,
+                "rounds in which synclb and hybrid spread the load over a block's warps",
+            ),
+        },
+    ),
+    Engine("locally-dominant", "cuda", "troth.cuda.locally_dominant:run", "a GPU thread a vertex, queue of matched"),
+    Engine(
+        "handshake",
+        "cuda",
+        "troth.cuda.handshake:run",
+        "the six kernels of the CS 314 project",
+        options={"gpu_threads": Option(None, threads_or_none, "GPU threads of each kernel")},
+    ),
+    Engine("greedy", "cuda", "troth.cuda.greedy:run", "edges sorted on a GPU"),
+    Engine(
+        "blue-red", "cuda", "troth.cuda.blue_red:run", "random colours, on a GPU", dominant=False, options=BLUE_RED
     ),
 )
 
@@ -125,8 +186,10 @@ def promises_dominance(algorithm: str) -> bool:
     return any(engine.algorithm == algorithm and engine.dominant for engine in TABLE)
 
 
-def find_engine(algorithm: str, device: str = "auto") -> Engine:
+def find_engine(algorithm: str, device: str = "auto", given: Iterable[str] = (), prefer: str = "cpu") -> Engine:
     """The row for an algorithm on a device, or a refusal that says what there is.
+
+    "auto" is the row on ``prefer`` where there is one that has the options ``given``, and else another that has them.
 
     >>> find_engine("greedy").device
     'cpu'
@@ -138,7 +201,8 @@ def find_engine(algorithm: str, device: str = "auto") -> Engine:
         raise TrothError(f"device={device!r} is not known: choose {', '.join(DEVICES)}")
     rows = {engine.device: engine for engine in TABLE if engine.algorithm == algorithm}
     if kind == "auto":
-        return rows["cpu"]
+        able = [name for name in (prefer, "cpu", "cuda") if name in rows and set(given) <= set(rows[name].options)]
+        return rows[able[0] if able else "cpu"]
     if kind not in rows:
         raise TrothError(f"{algorithm} has no engine on device={device!r}: choose {', '.join(rows)}")
     if kind == "cpu" and number:

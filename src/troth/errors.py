@@ -7,3 +7,7 @@ class TrothError(ValueError):
     The message is one line that names the place, the reason and the remedy. The command line prints it after ``troth:``
     and exits with code 2.
     """
+
+
+class DeviceMemoryError(TrothError):
+    """The GPU's memory is too small; ``device="auto"`` then takes the CPU."""

@@ -35,7 +35,7 @@ class Graph:
 
     Attributes
     ----------
-    indptr : int64 array of length n + 1
+    indptr : int64 array of length n + 1; all arrays are NumPy's, or CuPy's where the graph lives on a GPU
     indices : int32 array of length 2 m, each row ascending
     weights : array of length 2 m in the weights' own type
     vertex_weights : array of length n, or None
@@ -61,22 +61,44 @@ class Graph:
         """Number of undirected edges."""
         return len(self.indices) // 2
 
+    @property
+    def device(self) -> str:
+        """Where the arrays are: "cpu", or "cuda:0"."""
+        return f"cuda:{self.indptr.device.id}" if hasattr(self.indptr, "__cuda_array_interface__") else "cpu"
+
     def __repr__(self) -> str:
-        return f"Graph(n={self.n}, m={self.m}, weights={self.weights.dtype})"
+        where = "" if self.device == "cpu" else f", device={self.device!r}"
+        return f"Graph(n={self.n}, m={self.m}, weights={self.weights.dtype}{where})"
+
+    def to(self, device: str) -> Graph:
+        """The same graph on "cpu", "cuda" or "cuda:1"; itself where it is there already."""
+        if device == self.device or (device == "cuda" and self.device != "cpu"):
+            return self
+        from troth.cuda.transfer import move
+
+        return move(self, device)
 
     def bits_range(self) -> tuple[int, int, int]:
         """Least, greatest and union (bitwise or) of the weight bits (see ``order.py``); ones where there is no edge."""
         if self.weight_range is None:
-            from troth.cpu.gate import span
+            if self.device == "cpu":
+                from troth.cpu.gate import span
+            else:
+                from troth.cuda.gate import span
 
             found = span(self.weights) if self.weights.size else (1, 1, 1)
             object.__setattr__(self, "weight_range", found)
         return self.weight_range
 
     def to_scipy(self):
-        """The adjacency matrix as a ``scipy.sparse.csr_array`` that shares ``indices`` and ``weights``."""
+        """The adjacency matrix as a ``scipy.sparse.csr_array`` that shares ``indices`` and ``weights``.
+
+        A graph on a GPU is copied.
+        """
         from scipy.sparse import csr_array
 
+        if self.device != "cpu":
+            return self.to("cpu").to_scipy()
         # SciPy would copy all indices to int64 if indptr, whose values fit int32 up to 2^31 entries, were of that type.
         indptr = self.indptr.astype(np.int32) if len(self.indices) < 2**31 else self.indptr
         return csr_array((self.weights, self.indices, indptr), shape=(self.n, self.n))

@@ -1,7 +1,7 @@
-"""Seeded graph families: the same arrays for the same words, on every machine and for any number of threads.
+"""Seeded graph families: the same arrays for the same words, on every machine and device, for any number of threads.
 
-``families.py`` makes the structures, ``weights.py`` the weights, ``draw.py`` their random numbers; ``spec.py`` reads
-what the user asked for.
+``families.py`` says what the structures are and ``host.py`` makes them, ``weights.py`` makes the weights, ``draw.py``
+their random numbers; ``spec.py`` reads what the user asked for. On a GPU ``troth.cuda.generate`` does the making.
 """
 
 from troth.generate.spec import ALIASES, COMMON, FAMILIES, Family, Param, from_spec, generate, is_spec

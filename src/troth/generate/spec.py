@@ -7,13 +7,15 @@ two values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from troth.errors import TrothError
-from troth.generate import families
-from troth.generate.weights import DTYPES, HIGH, RULES, weigh, weight_type
+from troth.generate import families, host
+from troth.generate.weights import DTYPES, HIGH, RULES, weight_type
 from troth.graph import MAX_VERTICES, Graph
 
 
@@ -29,7 +31,7 @@ class Param(NamedTuple):
 
 
 class Family(NamedTuple):
-    """A row of ``FAMILIES``: ``make(seed, **params)`` returns ``(indptr, indices)``."""
+    """A row of ``FAMILIES``: ``make(on, seed, **params)`` returns ``(indptr, indices)``; see ``families.py``."""
 
     make: Callable
     help: str
@@ -101,6 +103,7 @@ COMMON = {
     "seed": "a whole number",
     "dtype": f"type of the weights, one of {', '.join(DTYPES)}",
     "high": f"greatest weight of weights=integers ({HIGH})",
+    "device": "where it is made and stays: cpu, cuda or cuda:1 (cpu)",
 }
 
 _SEED = Param("seed", COMMON["seed"], least=-(2**63), most=2**64 - 1)
@@ -114,13 +117,14 @@ def generate(
     seed: int = 0,
     dtype: Any = None,
     high: int | None = None,
+    device: str = "cpu",
     **params: float,
 ) -> Graph:
     """A graph of a seeded family.
 
-    The arrays are a function of the arguments alone: the same on every machine and for any number of threads. (One
-    exception: where four points of ``delaunay`` lie within rounding of one circle, Qhull picks the diagonal.) Time and
-    memory are linear in the vertices and drawn edges, but for the time of ``delaunay``, O(n log n).
+    The arrays are a function of the arguments alone: the same on every machine, for any number of threads and on a GPU.
+    (One exception: where four points of ``delaunay`` lie within rounding of one circle, Qhull picks the diagonal.) Time
+    and memory are linear in the vertices and drawn edges, but for the time of ``delaunay``, O(n log n).
 
     Parameters
     ----------
@@ -129,6 +133,8 @@ def generate(
     seed : a whole number from -2^63 to 2^64 - 1
     dtype : type of the weights; where not given, float32, or int32 for ``integers`` and ``increasing``
     high : greatest weight of the rule ``integers``
+    device : "cpu", or "cuda" or "cuda:1" for a graph that is made on a GPU and stays there. The triangles of
+        ``delaunay`` are made on the CPU all the same, and copied.
     **params : the family's parameters, as numbers or as text
 
     Examples
@@ -149,12 +155,26 @@ def generate(
     seed = np.uint64(_number(name, _SEED, seed) % 2**64)
     high = HIGH if high is None else _number(name, _HIGH, high)
     kind = weight_type(weights, dtype, high)
+    on, there = _device(name, device)
     try:
-        indptr, indices = FAMILIES[name].make(seed, **values)
-        return Graph(indptr, indices, weigh(indptr, indices, weights, seed, kind, high))
+        with there:
+            indptr, indices = FAMILIES[name].make(on, seed, **values)
+            return Graph(indptr, indices, on.weigh(indptr, indices, weights, seed, kind, high))
     except MemoryError:
         sizes = ", ".join(f"{key}={value}" for key, value in values.items())
         raise TrothError(f"{name} with {sizes} does not fit into memory: choose smaller sizes") from None
+
+
+def _device(name: str, device: Any) -> tuple[ModuleType, AbstractContextManager]:
+    """The module that makes graphs on a device, and the context in which it does so."""
+    if device == "cpu":
+        return host, nullcontext()
+    if not isinstance(device, str) or device.partition(":")[0] != "cuda":
+        raise TrothError(f"{name}: device={device!r} is not known: choose cpu, cuda or cuda:1")
+    from troth.cuda import generate
+    from troth.cuda._device import device_number, using
+
+    return generate, using(device_number(device))
 
 
 def is_spec(text: str) -> bool:

@@ -100,7 +100,7 @@ def write(graph: Graph, path: str | os.PathLike) -> None:
     store decimals, so their float32 comes back as float64. Vertex weights go into METIS and ``.csr``, ids into tables
     and ``.csr``; a table has no room for isolated vertices.
     """
-    graph, path = as_graph(graph), Path(path)
+    graph, path = as_graph(graph).to("cpu"), Path(path)
     name = format_of(path)
     if name == "csr" and path.is_dir() and not (path / "meta.json").exists():
         raise TrothError(f"{path}: a folder that is not a graph stands there; remove it or choose another name")

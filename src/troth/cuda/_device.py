@@ -1,0 +1,114 @@
+"""Devices: whether there is a GPU, which one a request means, and refusals in one line.
+
+CuPy is imported when a GPU is first asked for, or when the input already lives on one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from troth.errors import DeviceMemoryError, TrothError
+
+INSTALL = 'pip install "troth[cuda13]" (or "troth[cuda12]" for a driver of CUDA 12)'
+
+
+@cache
+def cupy() -> ModuleType:
+    """CuPy, or a refusal that says how to get it."""
+    try:
+        import cupy
+    except ImportError as error:
+        reason = "CuPy is not installed" if find_spec("cupy") is None else f"CuPy does not load ({error})"
+        raise TrothError(f'device="cuda": {reason}; {INSTALL}, or choose device="cpu"') from None
+    return cupy
+
+
+def count_devices() -> int:
+    """How many GPUs CuPy sees; an error where CuPy is missing."""
+    cp = cupy()
+    try:
+        return cp.cuda.runtime.getDeviceCount()
+    except cp.cuda.runtime.CUDARuntimeError:  # no driver, or none of its devices is visible
+        return 0
+
+
+@cache
+def is_available() -> bool:
+    """Whether ``device="auto"`` may think of a GPU at all."""
+    if find_spec("cupy") is None:
+        return False
+    try:
+        return count_devices() > 0
+    except TrothError:
+        return False
+
+
+def device_number(device: str, default: int | None = None) -> int:
+    """The number in ``"cuda:1"``; ``"cuda"`` alone is ``default``, or else CuPy's current device."""
+    count = count_devices()
+    if not count:
+        raise TrothError(f'device={device!r}: there is no CUDA device; choose device="cpu"')
+    _, colon, text = device.partition(":")
+    if not colon:
+        return cupy().cuda.Device().id if default is None else default
+    if not text.isdecimal() or int(text) >= count:
+        have = "cuda:0" if count == 1 else f"cuda:0 to cuda:{count - 1}"
+        raise TrothError(f"device={device!r} is not there: choose {have}")
+    return int(text)
+
+
+def is_on_device(array: Any) -> bool:
+    """Whether an array lives on a GPU."""
+    return hasattr(array, "__cuda_array_interface__")
+
+
+@contextmanager
+def using(number: int) -> Iterator[None]:
+    """Work on device ``number``, on the caller's stream of that device; running out of memory is one clear line."""
+    cp = cupy()
+    with cp.cuda.Device(number):
+        try:
+            yield
+        except cp.cuda.memory.OutOfMemoryError as error:
+            free, total = cp.cuda.runtime.memGetInfo()
+            asked = re.search(r"allocating ([\d,]+) bytes", str(error))
+            need = f"{in_gib(int(asked[1].replace(',', '')))} more" if asked else "more memory"
+            raise DeviceMemoryError(
+                f"cuda:{number} is too small: {need} is needed and {in_gib(free)} of {in_gib(total)} is free; "
+                'choose device="cpu", or free some'
+            ) from None
+
+
+def check_room(number: int, need: int, what: str) -> None:
+    """Refuse before any work what cannot fit; ``need`` in bytes."""
+    cp = cupy()
+    with cp.cuda.Device(number):
+        free, total = cp.cuda.runtime.memGetInfo()
+        pool = cp.get_default_memory_pool()
+        free += pool.free_bytes()
+        limit = pool.get_limit()
+        if limit:
+            free = min(free, limit - pool.used_bytes())
+    if need > free:
+        raise DeviceMemoryError(
+            f"cuda:{number} is too small: {what} needs {in_gib(need)} and {in_gib(free)} of {in_gib(total)} is free; "
+            'choose device="cpu", or free some'
+        )
+
+
+def in_gib(size: int) -> str:
+    """A number of bytes for people.
+
+    >>> in_gib(3 * 2**29), in_gib(5000)
+    ('1.5 GiB', '4.9 KiB')
+    """
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20)):
+        if abs(size) >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size / 2**10:.1f} KiB"

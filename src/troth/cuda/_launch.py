@@ -1,0 +1,81 @@
+"""From a ``.cu`` file to kernels that can be called, and what every launch needs.
+
+A source is ``kernels/common.cuh`` followed by ``kernels/STEM.cu``, compiled at run time by NVRTC through CuPy, which
+keeps the binaries on disk (``~/.cupy/kernel_cache``) and loads them once a device. Each host file lists in ``PROGRAMS``
+the sets of kernels that it may load, so that a test can compile them all on a machine without a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from troth.cuda._device import cupy
+from troth.order import Order
+
+# No fused multiply-add: floats must round as on the CPU.
+OPTIONS = ("-std=c++17", "--fmad=false", "-lineinfo")
+BLOCK = 256  # threads of a block where nothing speaks for another number
+
+WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # the unsigned type in common.cuh by size in bytes
+
+_ORDER = np.dtype(
+    [("low", "u8")] + [(name, "u4") for name in ("drop", "coarse", "flip", "mul1", "mul2", "inv1", "inv2", "fold")],
+    align=True,
+)
+
+
+def source(stem: str) -> str:
+    """The program text of ``kernels/STEM.cu``."""
+    folder = files("troth.cuda") / "kernels"
+    parts = ((name, (folder / name).read_text(encoding="utf-8")) for name in ("common.cuh", f"{stem}.cu"))
+    return "\n".join(f'#line 1 "{name}"\n{text}' for name, text in parts)
+
+
+@cache
+def load(stem: str, expressions: tuple[str, ...]) -> tuple[Any, ...]:
+    """Kernels of ``kernels/STEM.cu`` by their C++ names, such as ``"choose<u32, 4>"``.
+
+    Called as ``kernel(grid, block, args)`` they run on the current stream.
+    """
+    module = cupy().RawModule(code=source(stem), options=OPTIONS, name_expressions=expressions)
+    return tuple(module.get_function(name) for name in expressions)
+
+
+def launch(kernel: Callable, total: int, *args: Any, block: int = BLOCK) -> None:
+    """Run a kernel on at least ``total`` threads, one for each item."""
+    if total > 0:
+        kernel((-(-total // block),), (block,), args)
+
+
+def resident(kernel: Any, block: int) -> int:
+    """How many blocks of a kernel the current device can hold at one time."""
+    driver, device = cupy().cuda.driver, cupy().cuda.Device()
+    each = driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.kernel.ptr, block, 0)
+    return each * device.attributes["MultiProcessorCount"]
+
+
+def launch_together(kernel: Any, blocks: int, block: int, *args: Any) -> None:
+    """Run a kernel whose blocks wait for each other: all of them run at one time, or the launch fails."""
+    kernel.kernel((blocks,), (block,), args, enable_cooperative_groups=True)
+
+
+def as_argument(order: Order) -> np.ndarray:
+    """The order as a struct that kernels take by value."""
+    words = order._asdict()
+    words["fold"] = 2**32 - 1 if words.pop("shift") < 32 else 0
+    return np.array([tuple(int(words[name]) for name in _ORDER.names)], _ORDER)
+
+
+def bits_of(weights: Any) -> Any:
+    """Positive weights on the device as unsigned integers of the same width, without a copy."""
+    return weights.view(np.dtype(f"u{weights.dtype.itemsize}"))
+
+
+def word_of(weights: Any) -> str:
+    """The name in ``common.cuh`` of the unsigned type that is as wide as the weights."""
+    return WORDS[weights.dtype.itemsize]

@@ -1,0 +1,131 @@
+// What all kernels share: integer types, the one order (order.py), the counter-based random function, warp helpers.
+//
+// Weights reach kernels as the unsigned integers of their width (order.py: positive weights are in the order of their
+// bits), so a template parameter W is one of u8, u16, u32, u64.
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int i32;
+typedef long long i64;
+
+constexpr u32 FULL = 0xffffffffu;  // all lanes of a warp
+constexpr int WARP = 32;
+
+// ---- the order ----
+
+// The constants of order.py, as cuda/_launch.py packs them. `fold` is all ones where the scramble folds its upper half
+// onto its lower one, and 0 for the tie rules "low" and "high".
+struct Order {
+    u64 low;                            // the least weight's bits
+    u32 drop;                           // how many trailing bits of a 64-bit weight the prefix loses
+    u32 coarse;                         // 1 where unequal weights may have equal prefixes
+    u32 flip, mul1, mul2, inv1, inv2;   // of the scramble and its inverse
+    u32 fold;
+};
+
+__device__ __forceinline__ u32 priority(const Order& order, u32 v) {
+    u32 x = (v ^ order.flip) * order.mul1;
+    x ^= (x >> 16) & order.fold;
+    return x * order.mul2;
+}
+
+// The inverse of priority: x ^ (x >> 16) is its own inverse on 32 bits.
+__device__ __forceinline__ u32 vertex(const Order& order, u32 rank) {
+    u32 x = rank * order.inv2;
+    x ^= (x >> 16) & order.fold;
+    return (x * order.inv1) ^ order.flip;
+}
+
+// The order-preserving 32-bit image of a weight's bits, 1 or more.
+template <class W>
+__device__ __forceinline__ u32 prefix(const Order& order, W bits) {
+    if (sizeof(W) == 8) return (u32)(((u64)bits - order.low) >> order.drop) + 1u;
+    return (u32)bits;
+}
+
+// Two neighbours of one vertex compare by key(w, priority); two suitors of one vertex compare by the same: an offer.
+__device__ __forceinline__ u64 pack(u32 prefix, u32 rank) { return (u64)prefix << 32 | rank; }
+__device__ __forceinline__ u32 high(u64 word) { return (u32)(word >> 32); }
+__device__ __forceinline__ u32 low(u64 word) { return (u32)word; }
+
+template <class W>
+__device__ __forceinline__ u64 key_of(const Order& order, W bits, u32 v) {
+    return pack(prefix(order, bits), priority(order, v));
+}
+
+// The place of v in the ascending indices[start..stop), or stop where it is absent.
+__device__ inline i64 find(const i32* __restrict__ indices, i64 start, i64 stop, i32 v) {
+    i64 end = stop;
+    while (start < stop) {
+        i64 middle = (start + stop) >> 1;
+        if (indices[middle] < v) start = middle + 1;
+        else stop = middle;
+    }
+    return start < end && indices[start] == v ? start : end;
+}
+
+// The exact bits of w(v, u), u being a neighbour of v.
+template <class W>
+__device__ inline W weight_at(const i64* __restrict__ indptr, const i32* __restrict__ indices,
+                              const W* __restrict__ bits, u32 v, u32 u) {
+    return bits[find(indices, indptr[v], indptr[v + 1], (i32)u)];
+}
+
+// Whether v prefers `offer` to the one that it holds; both are (prefix, priority of the suitor). Equal prefixes of wide
+// weights are settled by the exact weights, found in v's own sorted row.
+template <class W>
+__device__ inline bool wins(const i64* __restrict__ indptr, const i32* __restrict__ indices,
+                            const W* __restrict__ bits, const Order& order, u32 v, u64 offer, u64 held) {
+    if (sizeof(W) < 8 || !order.coarse || high(offer) != high(held)) return offer > held;
+    W ours = weight_at(indptr, indices, bits, v, vertex(order, low(offer)));
+    W theirs = weight_at(indptr, indices, bits, v, vertex(order, low(held)));
+    return ours > theirs || (ours == theirs && offer > held);
+}
+
+// ---- the random function (order.py: mix64, hash1, hash2, hash3) ----
+
+constexpr u64 TIE = 1, COLOUR = 2, PROPOSE = 3, VISIT = 4, CHOOSE = 5, WEIGHT = 6, PLACE = 7;
+
+__device__ __forceinline__ u64 mix64(u64 x) {
+    x += 0x9E3779B97F4A7C15ull;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+    return x ^ (x >> 31);
+}
+
+__device__ __forceinline__ u64 hash1(u64 seed, u64 domain, u64 a) { return mix64(mix64(seed ^ domain << 56) ^ a); }
+__device__ __forceinline__ u64 hash2(u64 seed, u64 domain, u64 a, u64 b) { return mix64(hash1(seed, domain, a) ^ b); }
+__device__ __forceinline__ u64 hash3(u64 seed, u64 domain, u64 a, u64 b, u64 c) {
+    return mix64(hash2(seed, domain, a, b) ^ c);
+}
+
+// ---- threads and warps ----
+
+__device__ __forceinline__ i64 thread_id() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ i64 thread_count() { return (i64)gridDim.x * blockDim.x; }
+__device__ __forceinline__ u32 lane_id() { return threadIdx.x % WARP; }
+
+// The greatest value among the lanes of `mask`, known to all of them. All lanes of the mask call it.
+__device__ __forceinline__ u32 warp_max(u32 mask, u32 value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(mask, value);
+#else
+    // Lanes outside of the mask answer a shuffle with what they like, so each lane asks only those inside.
+    u32 most = value;
+    for (u32 left = mask; left; left &= left - 1) most = max(most, __shfl_sync(mask, value, __ffs(left) - 1));
+    return most;
+#endif
+}
+
+// The greatest key among the lanes of `mask`: two 32-bit maxima instead of shuffles of 64 bits.
+__device__ __forceinline__ u64 warp_max(u32 mask, u64 key) {
+    u32 top = warp_max(mask, high(key));
+    return pack(top, warp_max(mask, high(key) == top ? low(key) : 0u));
+}
+
+// A word that other threads may change: never from a register or the L1 cache.
+__device__ __forceinline__ u64 peek(const u64* word) { return *(const volatile u64*)word; }
+__device__ __forceinline__ u32 peek(const u32* word) { return *(const volatile u32*)word; }
+__device__ __forceinline__ i32 peek(const i32* word) { return *(const volatile i32*)word; }

@@ -1,0 +1,81 @@
+"""GPU-Suitor in the four variants of Naim et al.: a warp a chunk of vertices, with or without balance between warps.
+
+Reference: Md. Naim, F. Manne, M. Halappanavar, A. Tumeo and J. Langguth, Optimizing approximate weighted matching on
+Nvidia Kepler K40, HiPC 2015, Algorithm 4 and section 4.
+
+A warp takes ``vertices_per_warp`` consecutive vertices. In a round all 32 lanes read the row of one vertex after the
+other; then each lane makes one vertex's offer; those who fail or are displaced are the warp's next round. The variants:
+
+- ``nosync``: each warp goes on alone;
+- ``synclb``: the warps of a block meet after every round, and in the first k rounds after the initial one a warp with
+  more than 1.25 times the average of waiting vertices gives to those that have less;
+- ``syncnolb``: the warps of a block meet after every round, and none gives;
+- ``hybrid``: as ``synclb`` for k rounds, then as ``nosync``.
+
+k is ``balance_rounds``. The paper also has it "determined based on the number of vertices that haven't been the suitor
+for other vertices yet": ``"adaptive"`` balances a block before a round as long as more than an eighth of its vertices
+are waiting, so are nobody's suitor.
+
+Invariant: that of Suitor (``cpu/suitor.py``), so all variants, whatever their numbers, have one result.
+
+Memory: 12 bytes a vertex (word and mate), 20 where ``vertices_per_warp`` is above 32. Cost: O(m Delta) at worst.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from troth.cuda._device import cupy
+from troth.cuda._launch import as_argument, bits_of, launch, load, word_of
+from troth.graph import Graph
+from troth.order import Order
+
+VARIANTS = ("nosync", "synclb", "syncnolb", "hybrid")
+WARP = 32  # lanes; also the candidates that a warp keeps in registers
+COUNTERS = 1024  # as in the kernel
+
+# By width of the weights, whether equal prefixes are settled by the exact weights, and variant.
+PROGRAMS = {
+    (word, exact, variant): (f"gpu_suitor<{word}, {str(exact).lower()}, {variant.upper()}>", "read_mates")
+    for word, exact, variant in product(("u8", "u16", "u32", "u64"), (False, True), VARIANTS)
+    if word == "u64" or not exact
+}
+
+
+def run(
+    graph: Graph,
+    order: Order,
+    *,
+    variant: str = "nosync",
+    threads_per_block: int = 128,
+    vertices_per_warp: int = 8,
+    balance_rounds: int | str = "adaptive",
+    progress=None,
+) -> tuple[Any, dict]:
+    """One variant; see ``engines.py``. The counts depend on who comes first; the mates never do."""
+    cp, n = cupy(), graph.n
+    state, counts = cp.zeros(n, np.uint64), cp.zeros(2 * COUNTERS, np.uint64)
+    mate = cp.full(n, -1, np.int32)
+    if len(graph.indices):
+        warps = threads_per_block // WARP
+        blocks = -(-n // (warps * vertices_per_warp))
+        in_memory = vertices_per_warp > WARP
+        candidates = cp.empty(blocks * warps * vertices_per_warp if in_memory else 0, np.uint64)
+        words = (np.int64(n), np.uint32(vertices_per_warp), np.int32(_limit(balance_rounds)))
+        suitor, read_mates = load("suitor_variants", PROGRAMS[word_of(graph.weights), bool(order.coarse), variant])
+        rows = (graph.indptr, graph.indices, bits_of(graph.weights), as_argument(order))
+        shared = warps * vertices_per_warp * np.dtype(np.int32).itemsize
+        suitor((blocks,), (threads_per_block,), (*rows, *words, candidates, state, counts), shared_mem=shared)
+        launch(read_mates, n, state, as_argument(order), np.int64(n), mate)
+    rounds, offers = counts.get().reshape(2, COUNTERS)
+    if progress is not None:
+        progress("match", n, n)
+    return mate, {"rounds": int(rounds.max()), "proposals": int(offers.sum()), "variant": variant}
+
+
+def _limit(balance_rounds: int | str) -> int:
+    """The k of the kernel."""
+    return -1 if balance_rounds == "adaptive" else min(balance_rounds, 2**31 - 1)
