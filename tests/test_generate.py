@@ -359,6 +359,7 @@ def test_spec_and_call_agree():
     by_spec = from_spec(" grid:rows=4, cols=5,weights=integers ,high=99,dtype=int64,seed=-1".strip())
     by_call = generate("grid", rows=4, cols=np.int64(5), weights="integers", high=99, dtype=np.int64, seed=2**64 - 1)
     assert checksum(by_spec) == checksum(by_call)
+    assert from_spec("path:n=3,device=cpu").device == "cpu"
     assert from_spec("path:n=1e3").n == from_spec("path:n=1000.0,").n == 1000
 
 
@@ -419,6 +420,12 @@ REFUSED = {
     "path:n=3,dtype=int32": "weights=uniform are fractions and do not fit dtype=int32: choose float32 or float64",
     "path:n=3,weights=trap,dtype=int8": "weights=trap are fractions",
     "path:n=3,weights=exponential,dtype=uint64": "weights=exponential are fractions",
+    "path:n=3,device=gpu": "path: device='gpu' is not known: choose cpu, cuda or cuda:1",
+    "path:n=3,device=auto": "device='auto' is not known",
+    "path:n=3,device=cpu:0": "device='cpu:0' is not known",
+    "path:n=3,device=cpu,device=cuda": "device is given twice",
+    "path:n=-1,device=cuda": "n='-1' must be a whole number",  # before a GPU is looked for
+    "path:n=3,device=cuda,dtype=float16": "dtype='float16' is not a weight type",
 }
 
 
@@ -438,8 +445,29 @@ def test_values_that_are_no_whole_numbers(value):
         generate("path", n=3, seed=value)
 
 
+@pytest.mark.parametrize(
+    ("count", "device", "reason"),
+    [
+        (0, "cuda", "device='cuda': there is no CUDA device; choose device=\"cpu\""),
+        (0, "cuda:1", "device='cuda:1': there is no CUDA device"),
+        (1, "cuda:1", "device='cuda:1' is not there: choose cuda:0"),
+        (2, "cuda:x", "device='cuda:x' is not there: choose cuda:0 to cuda:1"),
+        (1, "cuda:", "device='cuda:' is not there"),
+    ],
+)
+def test_a_gpu_that_is_not_there(count, device, reason, monkeypatch):
+    monkeypatch.setattr("troth.cuda._device.count_devices", lambda: count)
+    with pytest.raises(TrothError) as refusal:
+        generate("path", n=3, device=device)
+    assert reason in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
 def test_names_that_are_no_text():
     with pytest.raises(TrothError, match="is not a family"):
         generate(3, n=3)
     with pytest.raises(TrothError, match="is not a rule"):
         generate("path", n=3, weights=["unit"])
+    for device in (None, 0, ["cpu"]):
+        with pytest.raises(TrothError, match="is not known: choose cpu, cuda or cuda:1"):
+            generate("path", n=3, device=device)

@@ -106,7 +106,7 @@ class Graph:
 
 @dataclass
 class Matrix:
-    """What a reader of matrices hands to the gate: a square SciPy sparse matrix with two directions.
+    """What a reader of matrices hands to the gate: a square sparse matrix, of SciPy or on a GPU, with two directions.
 
     ``where`` and ``base`` are for messages: the file, and the number that it gives its first vertex. ``pattern`` says
     that the file has no values (those in ``matrix`` are ones).
@@ -151,9 +151,10 @@ def as_graph(
     Parameters
     ----------
     obj
-        a SciPy sparse matrix or array of any format, ``(row, col)`` or ``(row, col, weight)`` arrays, a NetworkX graph,
-        a pandas, polars or pyarrow table of edges, what ``read`` takes, or a ``Graph``. A clean CSR or CSC matrix is
-        not copied.
+        a SciPy or CuPy sparse matrix or array of any format, a torch sparse tensor, ``(row, col)`` or ``(row, col,
+        weight)`` arrays, a NetworkX graph, a pandas, polars or pyarrow table of edges, what ``read`` takes, or a
+        ``Graph``. What is on a GPU stays there, be it CuPy's, torch's or another library's that knows DLPack. A clean
+        CSR or CSC matrix is not copied.
     weights
         "keep" the values, "abs" their absolute values, "unit" (all 1), "random" (uniform in (0, 1], a function of
         ``seed`` and the two ends), or "paper": absolute values, random where there are none (Naim et al. 2015). "unit"
@@ -196,11 +197,24 @@ def as_graph(
     if isinstance(obj, Graph):
         if weights == "keep":
             return obj
-        again = as_graph(Matrix(obj.to_scipy(), False, obj.vertex_weights, obj.ids), weights=weights, seed=seed)
+        again = as_graph(Matrix(_matrix_of(obj), False, obj.vertex_weights, obj.ids), weights=weights, seed=seed)
         return replace(again, notes={**obj.notes, **again.notes})
     source = obj if isinstance(obj, (Matrix, Edges)) else _open(obj, base, columns)
     gate = _from_matrix if isinstance(source, Matrix) else _from_edges
+    if hasattr(
+        getattr(source.matrix, "data", None) if gate is _from_matrix else source.row, "__cuda_array_interface__"
+    ):
+        from troth.cuda.gate import as_device_graph as gate
     return gate(source, weights, symmetrize, np.uint64(seed % 2**64))
+
+
+def _matrix_of(graph: Graph) -> Any:
+    """The adjacency matrix where the graph lives."""
+    if graph.device == "cpu":
+        return graph.to_scipy()
+    from troth.interop.cupy import Sparse
+
+    return Sparse("csr", (graph.n, graph.n), graph.weights, indptr=graph.indptr, indices=graph.indices)
 
 
 def _check_choice(name: str, value: Any, choices: tuple) -> None:
@@ -219,10 +233,14 @@ def check_seed(seed: Any) -> int:
 def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix | Edges:
     """Recognise what the user has; nothing heavy is imported that is not loaded already."""
     packages = {parent.__module__.partition(".")[0] for parent in type(obj).__mro__}
-    if "scipy" in packages and hasattr(obj, "tocoo"):
+    if not packages.isdisjoint(("scipy", "cupyx", "torch")) and (hasattr(obj, "tocoo") or "torch" in packages):
         if base is not None or columns is not None:
             raise TrothError("base and columns are for tables of edges; a matrix has its own numbering")
-        return Matrix(obj)
+        if "torch" not in packages:
+            return Matrix(obj)
+        from troth.interop.torch import torch_to_matrix
+
+        return torch_to_matrix(obj)
     if not packages.isdisjoint(("pandas", "polars", "pyarrow")):
         from troth.interop.tables import table_to_edges
 
@@ -236,18 +254,21 @@ def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix
             raise TrothError(
                 "the edges: masked arrays are not taken; leave the masked edges out, and give plain arrays"
             )
+        from troth.interop.cupy import device_edges, plain
+
+        if edges := device_edges(obj, base or 0):
+            return edges
         try:
-            row, col, *weight = (np.asarray(part) for part in obj)
+            row, col, *weight = (np.asarray(plain(part)) for part in obj)
         except ValueError:  # lists in lists, of unequal lengths
             raise TrothError("the edges: row, col and weight must be one-dimensional arrays of numbers") from None
         base = base or 0
         if base and row.dtype.kind in "iu" and col.dtype.kind in "iu":
             row, col = row.astype(np.int64) - base, col.astype(np.int64) - base
         return Edges(row, col, weight[0] if weight else None, base=base)
-    if isinstance(obj, np.ndarray):
-        raise TrothError(
-            "a dense array is not taken as a graph: wrap an adjacency matrix in scipy.sparse.csr_array(...)"
-        )
+    if isinstance(obj, np.ndarray) or hasattr(obj, "__cuda_array_interface__"):
+        kind = "cupyx.scipy.sparse.csr_matrix" if hasattr(obj, "__cuda_array_interface__") else "scipy.sparse.csr_array"
+        raise TrothError(f"a dense array is not taken as a graph: wrap an adjacency matrix in {kind}(...)")
     raise TrothError(
         f"a graph cannot be made from {type(obj).__name__}: give a SciPy sparse matrix, (row, col, weight) arrays, a "
         "NetworkX graph, a pandas, polars or pyarrow table, or a file name"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from troth.errors import TrothError
 from troth.graph import Graph
-from troth.verify import Certificate, on_host
+from troth.verify import Certificate, kernels_of, mates_near, on_host
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,12 +48,9 @@ class Matching:
     stats: dict[str, Any] = field(default_factory=dict)
     certificate: Certificate | None = None
 
-    @property
-    def _held(self) -> np.ndarray:
+    def _held(self, kernels: ModuleType, mate: Any) -> Any:
         """The bits of the weight matched at each vertex; not kept."""
-        from troth.cpu.verify import matched_bits
-
-        held, broken = matched_bits(self.graph, on_host(self.mate))
+        held, broken = kernels.matched_bits(self.graph, mate)
         if broken < self.graph.n:
             raise TrothError(f"vertex {broken}: its mate is no mate; troth.verify says why")
         return held
@@ -63,44 +63,59 @@ class Matching:
         one pair after another by its smaller vertex, and then one block after another; so threads and devices do not
         change it.
         """
-        from troth.cpu.verify import matched_weight
-
-        return matched_weight(self.graph, on_host(self.mate), self._held)
+        with kernels_of(self.graph) as kernels:
+            mate = mates_near(self.graph, self.mate)
+            return kernels.matched_weight(self.graph, mate, self._held(kernels, mate))
 
     @cached_property
     def cardinality(self) -> int:
         """The number of pairs."""
-        return len(self._smaller)
+        with self._mates() as (xp, mate):
+            return int(xp.count_nonzero(mate > xp.arange(len(mate), dtype=np.int32)))
 
-    @property
-    def _smaller(self) -> np.ndarray:
-        """The smaller vertex of each pair, ascending."""
-        mate = on_host(self.mate)
-        return np.flatnonzero(mate > np.arange(len(mate)))
+    @contextmanager
+    def _mates(self) -> Iterator[tuple[ModuleType, Any]]:
+        """NumPy or CuPy, and the mates as an array of it; their GPU is the current one meanwhile."""
+        if not hasattr(self.mate, "__cuda_array_interface__"):
+            yield np, np.asarray(self.mate)
+            return
+        from troth.cuda._device import cupy, using
+
+        cp = cupy()
+        mate = self.mate if isinstance(self.mate, cp.ndarray) else cp.asarray(self.mate)
+        with using(mate.device.id):
+            yield cp, mate
 
     def edges(self) -> np.ndarray:
-        """The pairs (u, v), u < v by vertex number, in the order of u, as an array of two columns.
+        """The pairs (u, v), u < v by vertex number, in the order of u, as an array of two columns, where the mates are.
 
-        Vertex numbers, or the names in ``graph.ids`` where the graph has them (an array of their own type).
+        Vertex numbers, or the names in ``graph.ids`` where the graph has them (a NumPy array of their own type).
         """
-        smaller = self._smaller
-        pairs = np.stack([smaller, on_host(self.mate)[smaller]], axis=1).astype(np.int32)
-        return pairs if self.graph.ids is None else np.asarray(self.graph.ids)[pairs]
+        with self._mates() as (xp, mate):
+            smaller = xp.flatnonzero(mate > xp.arange(len(mate), dtype=np.int32))
+            pairs = xp.stack([smaller, mate[smaller]], axis=1).astype(np.int32)
+        return pairs if self.graph.ids is None else np.asarray(self.graph.ids)[on_host(pairs)]
 
     def labels(self) -> np.ndarray:
-        """A cluster number for every vertex: pairs and unmatched vertices are clusters, numbered by first vertex."""
-        mate = on_host(self.mate)
-        first = (mate < 0) | (mate > np.arange(len(mate)))
-        label = np.cumsum(first, dtype=np.int32) - np.int32(1)
-        return np.where(first, label, label[mate])
+        """A cluster number for every vertex: pairs and unmatched vertices are clusters, numbered by first vertex.
+
+        The array is where the mates are.
+        """
+        with self._mates() as (xp, mate):
+            first = (mate < 0) | (mate > xp.arange(len(mate), dtype=np.int32))
+            label = xp.cumsum(first, dtype=np.int32) - np.int32(1)
+            return xp.where(first, label, label[mate])
 
     def to_table(self, like: Any = None) -> Any:
-        """The pairs as a table with the columns source, target and weight, of the library of ``like``."""
+        """The pairs as a table with the columns source, target and weight, of the library of ``like``, on the host."""
         from troth.interop.tables import edges_to_table
 
-        source, target = self.edges().T
-        weight = self._held.view(self.graph.weights.dtype)[self._smaller]
-        return edges_to_table(source, target, weight, like)
+        source, target = on_host(self.edges()).T
+        with kernels_of(self.graph) as kernels:
+            mate = mates_near(self.graph, self.mate)
+            held = on_host(self._held(kernels, mate).view(self.graph.weights.dtype))
+        mate = on_host(mate)
+        return edges_to_table(source, target, held[mate > np.arange(len(mate))], like)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the mates, in types that JSON has."""
@@ -114,9 +129,7 @@ class Matching:
             "pairs": self.cardinality,
             "weight": self.weight,
             "certificate": asdict(self.certificate) if self.certificate else None,
-            "stats": {
-                name: value.tolist() if hasattr(value, "tolist") else value for name, value in self.stats.items()
-            },
+            "stats": _plain(self.stats),
         }
 
     def __repr__(self) -> str:
@@ -124,3 +137,12 @@ class Matching:
         proven = f", ratio>={math.floor(self.certificate.ratio * 10**4) / 10**4}" if self.certificate else ""
         head = f"pairs={self.cardinality}, weight={self.weight}{proven}, n={self.graph.n}"
         return f"Matching({head}, algorithm={self.algorithm!r}, device={self.device!r})"
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, text, and lists and dicts of them in types that JSON has."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -8,13 +8,19 @@ sum over M* of w(u, v) <= sum over M* of y(u) + y(v) <= sum of y, since M* meets
 The dual starts from y(v) = the weight matched at v, whose sum is twice the weight, and improves by damped Jacobi
 sweeps: y'(v) = max(0, max_u (w(u, v) - y(u))), y <- (y + y') / 2. See ``cpu/verify.py`` for why it is feasible after
 any sweep.
+
+All work is done where the graph lives, by ``cpu/verify.py`` or ``cuda/verify.py``, with the same result.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,11 +100,11 @@ def verify(
     graph
         a ``Graph`` or anything that ``as_graph`` accepts
     matching
-        a ``Matching``, or the mates themselves: n integers, -1 where a vertex is unmatched
+        a ``Matching``, or the mates themselves: n integers, -1 where a vertex is unmatched, on the host or on a GPU
     certify
         whether to compute ``bound`` and ``ratio`` too
     threads
-        by default as many as there are cores and work for them
+        by default as many as there are cores and work for them; for graphs on the host
     promises_dominance
         whether an edge that dominates is a failure or only reported. By default the engine of a ``Matching`` decides,
         and for bare mates it is only reported.
@@ -106,8 +112,8 @@ def verify(
     Returns
     -------
     Report
-        The same for any number of threads. Cost: a few passes over the edges, and one more for each sweep of the
-        certificate.
+        The same for any number of threads and on every device. Cost: a few passes over the edges, and one more for each
+        sweep of the certificate.
 
     Examples
     --------
@@ -119,27 +125,28 @@ def verify(
     >>> bool(verify(path, [-1, -1, -1]))
     False
     """
-    from troth.cpu.verify import first_uncovered, matched_weight
-
     graph = graph if isinstance(graph, Graph) else as_graph(graph)
     if promises_dominance is None:
         promises_dominance = _engine_promises_dominance(matching)
-    mate, held, reason = _inspect(graph, matching, threads)
-    if reason:
-        return Report(False, False, False, reason=reason, promises_dominance=promises_dominance)
+    with kernels_of(graph) as kernels:
+        mate, held, reason = _inspect(kernels, graph, matching, threads)
+        if reason:
+            return Report(False, False, False, reason=reason, promises_dominance=promises_dominance)
 
-    heavier, free = first_uncovered(graph, held, threads), None
-    if heavier:  # an edge between two free vertices is heavier than nothing: without any heavier one there is none
-        reason = f"edge {heavier} of weight {_weight(graph, *heavier)} is heavier than the matched edges at its ends"
-        most = np.where(held > 0, held.dtype.type(np.iinfo(held.dtype).max), held.dtype.type(0))
-        free = first_uncovered(graph, most, threads)
-    if free:
-        reason = f"edge {free} joins two unmatched vertices"
-    if certify:
-        proof = _certificate(graph, mate, held, SWEEPS, TOLERANCE, threads)
-        numbers = (proof.weight, proof.bound, proof.ratio)
-    else:
-        numbers = (matched_weight(graph, mate, held, threads), None, None)
+        heavier, free = kernels.first_uncovered(graph, held, threads), None
+        if heavier:  # an edge between two free vertices is heavier than nothing: without any heavier one there is none
+            reason = (
+                f"edge {heavier} of weight {_weight(graph, *heavier)} is heavier than the matched edges at its ends"
+            )
+            most = (held > 0).astype(held.dtype) * held.dtype.type(np.iinfo(held.dtype).max)
+            free = kernels.first_uncovered(graph, most, threads)
+        if free:
+            reason = f"edge {free} joins two unmatched vertices"
+        if certify:
+            proof = _certificate(kernels, graph, mate, held, SWEEPS, TOLERANCE, threads)
+            numbers = (proof.weight, proof.bound, proof.ratio)
+        else:
+            numbers = (kernels.matched_weight(graph, mate, held, threads), None, None)
     return Report(True, free is None, heavier is None, *numbers, reason, promises_dominance)
 
 
@@ -163,10 +170,10 @@ def certificate(
 
     Notes
     -----
-    All arithmetic is on whole numbers, so the result is a proof and does not depend on threads: weights in units of a
-    power of two, integers exactly and floats rounded up (one unit is below 2^-60 of the greatest weight), averages
-    rounded up. For integers the bound is rounded down, for the optimum is whole. Where the weights of floats add up to
-    more than the greatest float64, ``weight`` and ``bound`` are infinite and ``ratio`` is still right.
+    All arithmetic is on whole numbers, so the result is a proof and does not depend on threads or device: weights in
+    units of a power of two, integers exactly and floats rounded up (one unit is below 2^-60 of the greatest weight),
+    averages rounded up. For integers the bound is rounded down, for the optimum is whole. Where the weights of floats
+    add up to more than the greatest float64, ``weight`` and ``bound`` are infinite and ``ratio`` is still right.
 
     Memory: two 64-bit numbers a vertex.
 
@@ -181,10 +188,11 @@ def certificate(
     if not tolerance >= 0:
         raise TrothError(f"tolerance={tolerance!r}: give a number of 0 or more")
     graph = graph if isinstance(graph, Graph) else as_graph(graph)
-    mate, held, reason = _inspect(graph, mate, threads)
-    if reason:
-        raise TrothError(f"no certificate without a matching: {reason}")
-    return _certificate(graph, mate, held, int(sweeps), tolerance, threads)
+    with kernels_of(graph) as kernels:
+        mate, held, reason = _inspect(kernels, graph, mate, threads)
+        if reason:
+            raise TrothError(f"no certificate without a matching: {reason}")
+        return _certificate(kernels, graph, mate, held, int(sweeps), tolerance, threads)
 
 
 def _engine_promises_dominance(matching: Any) -> bool:
@@ -196,34 +204,73 @@ def _engine_promises_dominance(matching: Any) -> bool:
     return promises_dominance(algorithm)
 
 
-def _inspect(graph: Graph, matching: Any, threads: int | None) -> tuple[np.ndarray | None, np.ndarray | None, str]:
-    """The mates as int32, the bits that each vertex holds, and why this is no matching (empty where it is one)."""
-    from troth.cpu.verify import matched_bits
+@contextmanager
+def kernels_of(graph: Graph) -> Iterator[ModuleType]:
+    """The kernels where the graph lives: ``cpu/verify.py``, or ``cuda/verify.py`` with its GPU as the current one."""
+    if graph.device == "cpu":
+        yield import_module("troth.cpu.verify")
+    else:
+        from troth.cuda._device import device_number, using
 
-    mates = on_host(getattr(matching, "mate", matching))
+        with using(device_number(graph.device)):
+            yield import_module("troth.cuda.verify")
+
+
+def _inspect(kernels: ModuleType, graph: Graph, matching: Any, threads: int | None) -> tuple[Any, Any, str]:
+    """The mates as int32, the bits that each vertex holds, and why this is no matching (empty where it is one)."""
+    mates = _as_array(getattr(matching, "mate", matching), graph)
     if mates.shape != (graph.n,):
         return None, None, f"the mates have shape {mates.shape}, the graph has {graph.n} vertices"
     if mates.dtype.kind not in "iu" and mates.size:
         return None, None, f"the mates are {mates.dtype}, not integers"
-    # Out of range becomes -2 before the type narrows, so that no number wraps into a vertex.
-    mate = np.where((mates >= -1) & (mates < graph.n), mates.astype(np.int32), np.int32(-2))
-    held, v = matched_bits(graph, mate, threads)
+    mate = mates_near(graph, mates)
+    held, v = kernels.matched_bits(graph, mate, threads)
     if v == graph.n:
         return mate, held, ""
-    u = mates[v]
+    u = mates[v].item()
     if not -1 <= u < graph.n:
         return None, None, f"vertex {v}: its mate {u} is not a vertex: 0 to {graph.n - 1}, or -1 for none"
     if u == v:
         return None, None, f"vertex {v} is its own mate"
-    if mates[u] != v:
-        return None, None, f"vertex {v}: its mate is {u}, but the mate of {u} is {mates[u]}"
+    back = mates[u].item()
+    if back != v:
+        return None, None, f"vertex {v}: its mate is {u}, but the mate of {u} is {back}"
     return None, None, f"vertex {v}: its mate {u} is not a neighbour"
+
+
+def mates_near(graph: Graph, mates: Any) -> Any:
+    """Mates of any integer type, on the host or on a GPU, as a new int32 array where the graph lives."""
+    mates = _as_array(mates, graph)
+    mate = mates.astype(np.int32, order="C")
+    if mates.dtype != np.int32:
+        # What does not fit becomes -2, so that no number wraps into a vertex.
+        wrapped = mate.astype(mates.dtype) != mates
+        if mates.dtype.kind == "u":
+            wrapped |= mate < 0
+        mate[wrapped] = -2
+    return mate if graph.device == "cpu" else _on_gpu(mate)
+
+
+def _as_array(mates: Any, graph: Graph) -> Any:
+    """Mates as an array of their own type: CuPy's where both they and the graph are on a GPU, else NumPy's."""
+    return _on_gpu(mates) if graph.device != "cpu" and _is_on_gpu(mates) else on_host(mates)
+
+
+def _is_on_gpu(array: Any) -> bool:
+    return hasattr(array, "__cuda_array_interface__")
+
+
+def _on_gpu(array: Any) -> Any:
+    """A CuPy array, on the current device, of what is on the host or, perhaps in another library's array, on a GPU."""
+    from troth.cuda._device import cupy
+
+    return cupy().asarray(array)
 
 
 def on_host(array: Any) -> np.ndarray:
     """A NumPy array of what may be on a GPU."""
-    if hasattr(array, "__cuda_array_interface__"):
-        return array.get()
+    if _is_on_gpu(array):
+        return _on_gpu(array).get()
     try:
         return np.asarray(array)
     except ValueError:
@@ -231,15 +278,13 @@ def on_host(array: Any) -> np.ndarray:
 
 
 def _weight(graph: Graph, u: int, v: int) -> int | float:
-    start, stop = graph.indptr[u], graph.indptr[u + 1]
-    return graph.weights[start + np.searchsorted(graph.indices[start:stop], v)].item()
+    start, stop = int(graph.indptr[u]), int(graph.indptr[u + 1])
+    return graph.weights[start + int((graph.indices[start:stop] < v).sum())].item()
 
 
-def _certificate(graph, mate, held, sweeps, tolerance, threads) -> Certificate:
-    from troth.cpu.verify import dual, matched_weight
-
-    weight = matched_weight(graph, mate, held, threads)
-    units, total, exponent, done = dual(graph, mate, held, sweeps, tolerance, threads)
+def _certificate(kernels, graph, mate, held, sweeps, tolerance, threads) -> Certificate:
+    weight = kernels.matched_weight(graph, mate, held, threads)
+    units, total, exponent, done = kernels.dual(graph, mate, held, sweeps, tolerance, threads)
     if isinstance(weight, int):
         bound = total >> exponent  # the optimum is whole and at most total / 2^exponent
         return Certificate(weight, bound, _round_down(Fraction(weight, bound)) if bound else 1.0, done)

@@ -7,6 +7,7 @@ import pytest
 
 import troth
 from troth.io import read_mates
+from troth.matching import Matching
 
 DETERMINISTIC = ("suitor", "locally-dominant", "handshake", "greedy")
 
@@ -22,6 +23,30 @@ def test_summary_without_output_has_no_mates(run, trap, tmp_path):
     assert rows["seconds"].startswith("read ")
     assert "ratio" not in rows
     assert list(tmp_path.iterdir()) == [trap]
+
+
+def test_summary_tells_device_note_and_phases(run, trap, monkeypatch):
+    def match(graph, *_, **__):
+        seconds = {"gate": 9.0, "copy": 0.25, "match": 0.5, "kernels": 0.125, "scan": 0.0625}
+        stats = {"rounds": 3, "note": "on the CPU, since the GPU is too small", "seconds": seconds}
+        return Matching(graph, np.array([-1, 2, 1, -1], np.int32), "suitor", "cuda:0", "low", 0, stats)
+
+    monkeypatch.setattr(troth, "match", match)
+    rows = dict(line.split(maxsplit=1) for line in run("match", trap).out.splitlines())
+    assert rows["algorithm"] == "suitor on cuda:0, ties low, seed 0"
+    assert rows["note"] == "on the CPU, since the GPU is too small"
+    assert rows["counts"] == "rounds 3"
+    assert rows["seconds"].split(", ")[1:] == ["copy 0.250", "match 0.500", "kernels 0.125"]
+
+
+def test_options_of_engines_stay_as_given(run, trap, monkeypatch):
+    """The defaults of one device's engine must not be asked of another's."""
+    asked = []
+    match = troth.match
+    monkeypatch.setattr(troth, "match", lambda *args, **options: asked.append(options) or match(*args, **options))
+    run("match", trap)
+    run("match", trap, "-O", "presort=yes")
+    assert [options.get("presort") for options in asked] == [None, "yes"]
 
 
 def test_certificate_is_rounded_down(run, tmp_path):

@@ -89,6 +89,14 @@ def test_help_of_match_lists_algorithms_and_their_options(run):
     assert all(f"-O {name}=" in out for engine in TABLE for name in engine.options)
 
 
+def test_help_of_match_says_who_has_an_option(run):
+    """Everywhere, or on one device only."""
+    words = " ".join(run("match", "--help").out.split())
+    assert "stop after so many rounds (blue-red)" in words
+    assert "GPU threads of each kernel (handshake on cuda)" in words
+    assert "handshake rounds of mutual strongest neighbours on cuda the six kernels of the CS 314 project" in words
+
+
 def test_words_are_those_of_the_library():
     assert tuple(_options.Ties) == TIES
     assert tuple(_options.WeightRule) == WEIGHTS

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
+
+from troth.cuda import _device
 
 MTX = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 3\n"  # promises two entries, has one
 
@@ -38,6 +41,13 @@ BAD = [
     (["match", "path:n=4", "-O", "presort=perhaps"], "presort='perhaps' is not accepted: give true or false"),
     (["match", "path:n=4", "-O", "threads=2"], "suitor on cpu has no option 'threads': its options are presort"),
     (["match", "path:n=4", "-a", "blue-red", "-O", "p=1"], "between 0 and 1"),
+    (["match", "path:n=4", "--gpu-threads", "8"], "suitor on cpu takes no --gpu-threads: choose handshake on cuda"),
+    (["match", "path:n=4", "-a", "handshake", "--device", "cpu", "--gpu-threads", "8"], "handshake on cpu takes no --"),
+    (["match", "path:n=4", "-a", "handshake", "--gpu-threads", "0"], "--gpu-threads"),
+    (["match", "path:n=4", "-a", "handshake", "--gpu-threads", "9999999999"], "a whole number from 1 to 2147483647"),
+    (["match", "path:n=4", "-a", "handshake", "--gpu-threads", "8", "-O", "gpu_threads=9"], "say the same"),
+    (["strongest", "path:n=4", "--device", "cpu", "--gpu-threads", "8"], "handshake on cpu takes no --gpu-threads"),
+    (["strongest", "path:n=4", "--gpu-threads", "0"], "--gpu-threads"),
     # graphs
     (["match", "absent.mtx"], "absent.mtx: there is no such file"),
     (["match", "bad.mtx"], "bad.mtx"),
@@ -96,6 +106,37 @@ def test_one_line_and_exit_code_2(run, folder, arguments, reason):
     assert err.count("\n") == 1
     assert reason in err
     assert content(folder) == before
+
+
+# What means a GPU. The graph is absent, so these are refused before it is read.
+ON_GPU = [
+    ["match", "absent.mtx", "--device", "cuda"],
+    ["match", "absent.mtx", "--device", "cuda:1"],
+    ["match", "absent.mtx", "-a", "handshake", "--gpu-threads", "8"],
+    ["match", "absent.mtx", "-a", "handshake", "-O", "gpu_threads=8"],
+    ["strongest", "absent.mtx", "--device", "cuda"],
+    ["strongest", "absent.mtx", "--gpu-threads", "8"],
+]
+
+
+@pytest.mark.parametrize("arguments", ON_GPU, ids=" ".join)
+def test_no_cupy(run, monkeypatch, arguments):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    _device.cupy.cache_clear()
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith('troth: device="cuda": CuPy is not installed; pip install')
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", ON_GPU, ids=" ".join)
+def test_no_gpu(run, monkeypatch, arguments):
+    monkeypatch.setattr(_device, "count_devices", lambda: 0)
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("troth: device='cuda")
+    assert err.endswith('there is no CUDA device; choose device="cpu"\n')
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

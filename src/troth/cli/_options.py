@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from troth.engines import ALGORITHMS, DEVICES
+from troth.engines import ALGORITHMS, DEVICES, TABLE, Engine, find_engine, read_options
 from troth.errors import TrothError
 
 if TYPE_CHECKING:
@@ -59,6 +59,15 @@ ThreadsOption = Annotated[
         "--threads", metavar="N", min=1, help="CPU threads; the result does not depend on it. [default: all cores]"
     ),
 ]
+GpuThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--gpu-threads",
+        metavar="N",
+        min=1,
+        help="GPU threads of each kernel of handshake; the result does not depend on it. [default: what fills the GPU]",
+    ),
+]
 
 
 def read_graph(
@@ -91,6 +100,24 @@ def read_assignments(items: Iterable[str]) -> dict[str, str]:
             raise TrothError(f"-O {name} is given twice; leave one")
         values[name] = value
     return values
+
+
+def choose_engine(algorithm: str, device: str, given: dict[str, str], gpu_threads: int | None) -> Engine:
+    """The engine that is meant; ``gpu_threads`` joins the options ``given``. Refuses what cannot be met."""
+    if gpu_threads is not None:
+        if "gpu_threads" in given:
+            raise TrothError("--gpu-threads and -O gpu_threads say the same; leave one")
+        given["gpu_threads"] = str(gpu_threads)
+    engine = find_engine(algorithm, device, given)
+    if gpu_threads is not None and "gpu_threads" not in engine.options:
+        able = ", ".join(f"{row.algorithm} on {row.device}" for row in TABLE if "gpu_threads" in row.options)
+        raise TrothError(f"{algorithm} on {engine.device} takes no --gpu-threads: choose {able}, or leave it out")
+    read_options(engine, given)
+    if engine.device == "cuda":
+        from troth.cuda._device import device_number
+
+        device_number(device.replace("auto", "cuda"))
+    return engine
 
 
 def check_output(path: Path, graph: bool = False) -> None:

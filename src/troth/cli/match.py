@@ -10,13 +10,13 @@ from typer.core import TyperCommand
 
 from troth.cli import _options as o
 from troth.cli._report import Clock, at_least, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
-from troth.engines import TABLE, find_engine, read_options
+from troth.engines import ALGORITHMS, TABLE
 
 if TYPE_CHECKING:
     from troth.matching import Matching
 
 
-PHASES = ("read", "match", "certify", "write")
+PHASES = ("read", "copy", "match", "kernels", "certify", "write")
 
 
 class AlgorithmHelp(TyperCommand):
@@ -24,18 +24,34 @@ class AlgorithmHelp(TyperCommand):
 
     def format_help(self, ctx, formatter) -> None:
         super().format_help(ctx, formatter)
-        algorithms: dict[str, str] = {}
-        options: dict[tuple[str, str], list[str]] = {}
-        for engine in TABLE:
-            algorithms.setdefault(engine.algorithm, engine.help)
-            for name, option in engine.options.items():
-                options.setdefault((f"-O {name}={str(option.default).lower()}", option.help), []).append(
-                    engine.algorithm
-                )
         with formatter.section("Algorithms"):
-            formatter.write_dl(list(algorithms.items()))
+            formatter.write_dl(_algorithms())
         with formatter.section("Options of algorithms"):
-            formatter.write_dl([(left, f"{text} ({', '.join(of)})") for (left, text), of in options.items()])
+            formatter.write_dl(_algorithm_options())
+
+
+def _algorithms() -> list[tuple[str, str]]:
+    """A line for each algorithm, as it runs on the CPU, and below it one for each other device."""
+    lines = []
+    for name in ALGORITHMS:
+        first, *others = (engine for engine in TABLE if engine.algorithm == name)
+        lines += [(name, first.help), *((f"  on {engine.device}", engine.help) for engine in others)]
+    return lines
+
+
+def _algorithm_options() -> list[tuple[str, str]]:
+    """A line for each option, and who has it: an algorithm on all of its devices, or on one of them."""
+    devices: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for engine in TABLE:
+        for name, option in engine.options.items():
+            line = (f"-O {name}={str(option.default).lower()}", option.help)
+            devices.setdefault(line, {}).setdefault(engine.algorithm, []).append(engine.device)
+
+    def told(algorithm: str, able: list[str]) -> str:
+        everywhere = able == [engine.device for engine in TABLE if engine.algorithm == algorithm]
+        return algorithm if everywhere else f"{algorithm} on {', '.join(able)}"
+
+    return [(left, f"{text} ({', '.join(told(*item) for item in of.items())})") for (left, text), of in devices.items()]
 
 
 def match(
@@ -44,6 +60,7 @@ def match(
     device: o.DeviceOption = "auto",
     ties: o.TiesOption = o.Ties.hash,
     threads: o.ThreadsOption = None,
+    gpu_threads: o.GpuThreadsOption = None,
     seed: o.SeedOption = 0,
     certify: Annotated[
         bool, typer.Option("--certify", help="Prove how much of the optimum this matching has.")
@@ -64,18 +81,20 @@ def match(
     """Pick edges, no two sharing a vertex, of large total weight.
 
     suitor, locally-dominant, handshake and greedy give one and the same matching, at least half of the optimum, for any
-    number of threads. Prints a summary; the mates go to a file.
+    number of threads and on every device. Prints a summary; the mates go to a file.
 
     \b
     Examples:
       troth match graph.mtx.gz
       troth match laplacian.mtx --weights abs --certify -o mates.txt
       troth match rmat:scale=20,seed=1 -a blue-red -O mode=random -O p=0.5 --seed 7
+      troth match input1.mtx -a handshake --ties low --device cuda --gpu-threads 1024 -o match1.txt
     """
     import troth
     from troth.io import write_mates
 
-    options = read_options(find_engine(algorithm, device), o.read_assignments(option or ()))
+    options = o.read_assignments(option or ())
+    o.choose_engine(algorithm.value, device, options, gpu_threads)
     if output is not None:
         o.check_output(output)
     clock = Clock()
@@ -113,6 +132,7 @@ def _rows(name: str, m: Matching, facts: dict[str, Any]) -> dict[str, Any]:
     return {
         **graph_rows(name, m.graph),
         "algorithm": f"{m.algorithm} on {m.device}, ties {m.ties}, seed {m.seed}",
+        "note": facts["stats"].get("note"),
         "counts": ", ".join(counts) or None,
         "pairs": f"{m.cardinality:,}, {covered:.1f}% of the vertices",
         "weight": f"{m.weight:,}",

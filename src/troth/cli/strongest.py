@@ -17,6 +17,7 @@ def strongest(
     device: o.DeviceOption = "auto",
     ties: o.TiesOption = o.Ties.low,
     threads: o.ThreadsOption = None,
+    gpu_threads: o.GpuThreadsOption = None,
     seed: o.SeedOption = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of printing.")
@@ -29,18 +30,20 @@ def strongest(
 ) -> None:
     """Find the heaviest neighbour of every vertex.
 
-    Line v holds the neighbour of v, -1 where it has none; the time goes to stderr.
+    Line v holds the neighbour of v, -1 where it has none; the time goes to stderr. With --gpu-threads the kernels of
+    the CS 314 project run, each on so many threads.
 
     \b
     Examples:
       troth strongest input1.mtx -o strong1.txt
+      troth strongest input1.mtx --device cuda --gpu-threads 1024 -o strong1.txt
       troth strongest grid:rows=3,cols=3
     """
     import troth
-    from troth.engines import find_engine
     from troth.io import write_mates
 
-    find_engine("handshake", device)
+    if o.choose_engine("handshake", device, {}, gpu_threads).device == "cuda":
+        device = device.replace("auto", "cuda")  # a number of GPU threads means a GPU
     if output is not None:
         o.check_output(output)
     clock = Clock()
@@ -48,7 +51,7 @@ def strongest(
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
         clock.lap("read")
         report("looking")
-        found = troth.strongest(g, device, ties.value, seed, threads)
+        found = troth.strongest(g, device, ties.value, seed, threads, gpu_threads)
         clock.lap("strongest")
         if output is not None:
             report("writing")

@@ -54,7 +54,12 @@ def launch(kernel: Callable, total: int, *args: Any, block: int = BLOCK) -> None
 
 def resident(kernel: Any, block: int) -> int:
     """How many blocks of a kernel the current device can hold at one time."""
-    driver, device = cupy().cuda.driver, cupy().cuda.Device()
+    return _resident(kernel, block, cupy().cuda.runtime.getDevice())
+
+
+@cache
+def _resident(kernel: Any, block: int, number: int) -> int:
+    driver, device = cupy().cuda.driver, cupy().cuda.Device(number)
     each = driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.kernel.ptr, block, 0)
     return each * device.attributes["MultiProcessorCount"]
 

@@ -4,8 +4,8 @@ Reference: Md. Naim, F. Manne, M. Halappanavar, A. Tumeo and J. Langguth, Optimi
 Nvidia Kepler K40, HiPC 2015, Algorithms 1 and 2; M. Halappanavar et al., IJHPCA 26(4), 2012: "the CPU initiates the
 kernel call considering the number of eligible vertices enqueued".
 
-Invariant: between two launches the candidate of an unmatched vertex is its heaviest unmatched neighbour (-1: none), or a
-matched one that is in Q_C and will make it look again; ``kernels/locally_dominant.cu`` says why races cannot break it.
+Invariant: between two launches the candidate of an unmatched vertex is its heaviest unmatched neighbour (-1: none), or
+a matched one that is in Q_C and will make it look again. ``kernels/locally_dominant.cu`` says why no race breaks it.
 
 Q_C and Q_N are stretches of one array, since a vertex is queued once, when it is matched; to swap them is to move on.
 Weights are compared by their exact bits. Memory: 12 bytes a vertex. Cost: O(n + m Delta) at worst.

@@ -35,21 +35,19 @@ from troth.order import Order
 
 # As in suitor.cu.
 BLOCK = 256
-LONG, PIECE = 512, 1024
-ITEM, CHOICE, CONTROL = 16, 24, 7  # bytes, bytes, 64-bit words
+SHORT, LONG, PIECE = 32, 512, 1024
+ITEM, KEY, CONTROL = 16, 16, 16 * 8  # bytes; a key has 8 or 16
+TURNS = 8  # times more blocks than run at a time, where blocks take unequal time
+DENSE = 12  # mean degree from which rows that are not short have a kernel of their own
 
-# Lanes that read a row together, by the least mean degree for which they do.
-GROUPS = ((24, 8), (12, 4), (5, 2), (0, 1))
+_WIDE = np.dtype([(name, "u8") for name in ("middles", "longs", "owners", "done", "best")] + [
+    (name, "i8") for name in ("most_middles", "most_longs", "most_pieces")
+])
 
+KERNELS = ("chase", "propose_all", "look_wide", "look_again", "settle")
 PROGRAMS = {
-    (word, group, coarse): (
-        f"propose_all<{word}, {group}, {str(coarse).lower()}>",
-        f"settle<{word}, {group}, {str(coarse).lower()}>",
-        "mates",
-    )
-    for word in ("u8", "u16", "u32", "u64")
-    for _, group in GROUPS
-    for coarse in ((False, True) if word == "u64" else (False,))
+    (word, coarse): (*(f"{name}<{word}, {str(coarse).lower()}>" for name in KERNELS), "mates")
+    for word, coarse in (("u8", False), ("u16", False), ("u32", False), ("u64", False), ("u64", True))
 }
 
 
@@ -87,27 +85,53 @@ def run(
         progress("match", 0, n)
     if not total:
         return cp.full(n, -1, np.int32), {"rounds": 0}
-    group = next(lanes for least, lanes in GROUPS if total >= least * n)
     word = word_of(graph.weights)
-    propose_all, settle, mates = load("suitor", PROGRAMS[word, group, bool(order.coarse) and word == "u64"])
+    programs = load("suitor", PROGRAMS[word, bool(order.coarse) and word == "u64"])
+    chase, propose_all, look_wide, look_again, settle, mates = programs
 
-    most_longs = total // LONG + 1
-    most_pieces = total // PIECE + most_longs
-    words = cp.zeros(n + CONTROL, np.uint64)
-    state, control = words[:n], words[n:]
-    queue = cp.empty(2 * n * ITEM, np.uint8)
-    longs = cp.empty(2 * most_longs * ITEM, np.uint8)
-    owners = cp.empty(2 * most_pieces, np.uint32)
-    pieces = cp.empty(most_pieces * CHOICE, np.uint8)
-    mate = cp.empty(n, np.int32)
+    # One piece of memory, cut into what starts as zeros and what does not.
+    places = -(-n // 32) * 32
+    middles, longs = min(n, total // SHORT + 1), total // LONG + 1
+    pieces = total // PIECE + longs
+    zeros = {"state": 8 * n, "control": CONTROL, "done": 3 * longs * 4}
+    others = {
+        "queue": 2 * places * ITEM,
+        "early": middles * ITEM,
+        "losers": places // 32 * 4,
+        "middles": 3 * middles * ITEM,
+        "longs": 3 * longs * ITEM,
+        "owners": 3 * pieces * 4,
+        "best": 3 * pieces * KEY,
+    }
+    size, at = 0, {}
+    for name, length in (zeros | others).items():
+        at[name] = size
+        size += -(-length // 256) * 256
+    memory, mate = cp.empty(size, np.uint8), cp.empty(n, np.int32)
+    memory[: at["queue"]].fill(0)
+    at = {name: memory.data.ptr + place for name, place in at.items()}
+    state, control, losers, early = at["state"], at["control"], at["losers"], at["early"]
+    slots, later = at["queue"], at["queue"] + places * ITEM  # its two sides
 
     constants = as_argument(order)
-    rows = (graph.indptr, aligned(graph.indices), aligned(bits_of(graph.weights)), np.int64(n), np.int64(total), constants)
-    blocks = min(resident(propose_all, BLOCK), -(-n // BLOCK))
-    propose_all((blocks,), (BLOCK,), (*rows, state, queue, longs, owners, control))
-    blocks = min(resident(settle, BLOCK), -(-n // BLOCK))
-    sizes = (np.int64(most_longs), np.int64(most_pieces))
-    launch_together(settle, blocks, BLOCK, *rows, *sizes, state, queue, longs, owners, pieces, control)
-    launch(mates, n, state, np.int64(n), constants, mate)
-    # The second half of the last word of Control: read when the clock has stopped.
-    return mate, {"rounds": control.view(np.uint32)[13]}
+    wide = np.array([(*(at[name] for name in _WIDE.names[:5]), middles, longs, pieces)], _WIDE)
+    arrays = (graph.indptr, aligned(graph.indices), aligned(bits_of(graph.weights)))
+    rows = (*arrays, n, total, constants, wide)
+    most = -(-n // BLOCK)
+
+    def run_on(kernel, turns, *args):
+        kernel((min(resident(kernel, BLOCK) * turns, most),), (BLOCK,), (*rows, *args))
+
+    if total < DENSE * n:
+        run_on(chase, TURNS, state, slots, control)
+    else:
+        run_on(propose_all, TURNS, state, slots, losers, control)
+        run_on(look_wide, 1, state, early, control)
+        run_on(look_again, 1, 0, slots, losers, places, early, state, later, control)
+        run_on(look_again, 1, 1, slots, losers, 0, later, state, slots, control)
+    blocks = min(resident(settle, BLOCK), most)
+    launch_together(settle, blocks, BLOCK, *rows, places, state, slots, control)
+    launch(mates, n, state, n, constants, mate)
+    # The last word of Control, read when the clock has stopped.
+    rounds = memory[control - memory.data.ptr :][: CONTROL].view(np.uint32)[-1]
+    return mate, {"rounds": rounds}

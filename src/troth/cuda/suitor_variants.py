@@ -55,11 +55,17 @@ def run(
     balance_rounds: int | str = "adaptive",
     progress=None,
 ) -> tuple[Any, dict]:
-    """One variant; see ``engines.py``. The counts depend on who comes first; the mates never do."""
+    """One variant; see ``engines.py``. The counts depend on who comes first; the mates never do.
+
+    ``rounds`` is the most of any warp, ``balanced`` the most before which a block was balanced. The counts stay on the
+    device, so that nobody waits for them here.
+    """
     cp, n = cupy(), graph.n
-    state, counts = cp.zeros(n, np.uint64), cp.zeros(2 * COUNTERS, np.uint64)
-    mate = cp.full(n, -1, np.int32)
-    if len(graph.indices):
+    if not len(graph.indices):
+        mate, totals = cp.full(n, -1, np.int32), cp.zeros(3, np.uint64)
+    else:
+        mate, totals = cp.empty(n, np.int32), cp.empty(3, np.uint64)
+        state, counts = cp.zeros(n, np.uint64), cp.zeros(3 * COUNTERS, np.uint64)
         warps = threads_per_block // WARP
         blocks = -(-n // (warps * vertices_per_warp))
         in_memory = vertices_per_warp > WARP
@@ -69,11 +75,11 @@ def run(
         rows = (graph.indptr, graph.indices, bits_of(graph.weights), as_argument(order))
         shared = warps * vertices_per_warp * np.dtype(np.int32).itemsize
         suitor((blocks,), (threads_per_block,), (*rows, *words, candidates, state, counts), shared_mem=shared)
-        launch(read_mates, n, state, as_argument(order), np.int64(n), mate)
-    rounds, offers = counts.get().reshape(2, COUNTERS)
+        launch(read_mates, n, state, counts, as_argument(order), np.int64(n), mate, totals)
     if progress is not None:
         progress("match", n, n)
-    return mate, {"rounds": int(rounds.max()), "proposals": int(offers.sum()), "variant": variant}
+    rounds, balanced, offers = totals
+    return mate, {"rounds": rounds, "balanced": balanced, "proposals": offers, "variant": variant}
 
 
 def _limit(balance_rounds: int | str) -> int:

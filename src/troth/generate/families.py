@@ -55,9 +55,7 @@ CUBE = np.array(list(product((-1, 0, 1), repeat=3)), np.int64)
 CROSS = CUBE[np.abs(CUBE).sum(axis=1) <= 1]
 
 
-def lattice(
-    on: ModuleType, family: str, shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray
-) -> Structure:
+def lattice(on: ModuleType, family: str, shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray) -> Structure:
     nodes = prod(shape)
     check_vertices(family, nodes * unknowns)
     check_room(nodes * min(nodes, len(offsets)) * unknowns**2)

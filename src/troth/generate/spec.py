@@ -171,10 +171,12 @@ def _device(name: str, device: Any) -> tuple[ModuleType, AbstractContextManager]
         return host, nullcontext()
     if not isinstance(device, str) or device.partition(":")[0] != "cuda":
         raise TrothError(f"{name}: device={device!r} is not known: choose cpu, cuda or cuda:1")
-    from troth.cuda import generate
     from troth.cuda._device import device_number, using
 
-    return generate, using(device_number(device))
+    there = using(device_number(device))
+    from troth.cuda import generate
+
+    return generate, there
 
 
 def is_spec(text: str) -> bool:

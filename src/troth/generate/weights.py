@@ -93,11 +93,11 @@ def weight_type(rule: str, dtype: Any, high: int = HIGH) -> np.dtype:
     if RULES[rule].code in (UNIFORM, EXPONENTIAL, TRAP) and kind.kind != "f":
         raise TrothError(f"weights={rule} are fractions and do not fit dtype={kind}: choose float32 or float64")
     if RULES[rule].code == INTEGERS:
-        _check_fit(rule, high, kind)
+        check_fit(rule, high, kind)
     return kind
 
 
-def _check_fit(rule: str, greatest: int, kind: np.dtype) -> None:
+def check_fit(rule: str, greatest: int, kind: np.dtype) -> None:
     """Refuse a type in which not all whole numbers up to the greatest weight are exact."""
     limit = 2 ** (np.finfo(kind).nmant + 1) if kind.kind == "f" else int(np.iinfo(kind).max)
     if greatest > limit:
@@ -111,7 +111,7 @@ def weigh(indptr: np.ndarray, indices: np.ndarray, rule: str, seed: np.uint64, k
         return np.ones(len(indices), kind)
     weights = np.empty(len(indices), kind)
     if code == INCREASING:
-        _check_fit(rule, len(indices) // 2, kind)
+        check_fit(rule, len(indices) // 2, kind)
         _rank(indptr, indices, indptr[:-1].copy(), weights)
     else:
         bits = 53 if kind == np.float64 else 24

@@ -100,12 +100,12 @@ def write(graph: Graph, path: str | os.PathLike) -> None:
     store decimals, so their float32 comes back as float64. Vertex weights go into METIS and ``.csr``, ids into tables
     and ``.csr``; a table has no room for isolated vertices.
     """
-    graph, path = as_graph(graph).to("cpu"), Path(path)
+    graph, path = as_graph(graph), Path(path)
     name = format_of(path)
     if name == "csr" and path.is_dir() and not (path / "meta.json").exists():
         raise TrothError(f"{path}: a folder that is not a graph stands there; remove it or choose another name")
     with atomic_path(path) as temporary:
-        _module(name).write(graph, temporary)
+        _module(name).write(graph.to("cpu"), temporary)
 
 
 def format_of(path: Path) -> str:

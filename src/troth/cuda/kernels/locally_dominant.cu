@@ -1,8 +1,8 @@
 // GPU-LD: a thread a vertex; every vertex keeps a candidate, and those who are each other's candidate match.
 //
-// Reference: Md. Naim et al., Optimizing approximate weighted matching on Nvidia Kepler K40, HiPC 2015, Algorithms 1 and
-// 2; M. Halappanavar, J. Feo, O. Villa, A. Tumeo and A. Pothen, Approximate weighted matching on emerging manycore and
-// multithreaded architectures, IJHPCA 26(4), 2012, for the GPU.
+// Reference: Md. Naim et al., Optimizing approximate weighted matching on Nvidia Kepler K40, HiPC 2015, Algorithms 1
+// and 2; M. Halappanavar, J. Feo, O. Villa, A. Tumeo and A. Pothen, Approximate weighted matching on emerging manycore
+// and multithreaded architectures, IJHPCA 26(4), 2012, for the GPU.
 //
 // candidate[v], mate[v]: -1 for none. queue[0..tail[0]): the matched vertices, each once. Q_C is the stretch that was
 // queued by the launch before, Q_N what this launch adds.
@@ -12,23 +12,24 @@
 //
 // Why it holds, whatever the threads of one launch see of each other:
 //
-// 1. One thread processes s. The first launch meets s once. Later, the candidate of s before the launch is one vertex u,
-//    which is in Q_C once; the new candidate t was read as unmatched, but all of Q_C was matched before the launch, and
-//    that is seen. So no other thread of the launch finds s waiting for it.
-// 2. What is mutual stays so. By 1, candidate[s] is written once in a launch, and one whose candidate is in the queue of
-//    no launch, or is its mate, is not written again. Thus a thread that reads candidate[t] == s, s being unmatched
-//    before the launch, reads the last word of t.
-// 3. A mutual pair is found by one or both. If one end wrote its candidate in an earlier launch, the other sees it. If
-//    both write in this one: each writes its own candidate, fences, and reads the other's. The two fences are
-//    sequentially consistent (__threadfence), so one comes first, and the thread of the later one reads what was
-//    written before the earlier one.
-// 4. A pair is queued once: of the two threads, the one whose compare-and-swap of the smaller end's mate succeeds.
+// 1. One thread processes s. The first launch meets s once. Later, the candidate of s before the launch is one vertex
+//    u, which is in Q_C once. The new candidate was read as unmatched, so it is not in Q_C, all of which was matched
+//    before the launch: no other thread of the launch finds s waiting for it.
+// 2. What is mutual stays so. Let s be unmatched before the launch, and a thread of the launch read candidate[t] == s.
+//    If t is processed in this launch, its candidate was -1 or in Q_C before, not s; so s is the one candidate that t
+//    takes in this launch. If not, t keeps s. A candidate that is one's mate stays: its thread in a later launch passes
+//    over its mate.
+// 3. A mutual pair is found by one thread or by both. If one end wrote its candidate in an earlier launch, the other
+//    sees it. If both write in this one, each writes its own candidate, fences, and reads the other's. __threadfence is
+//    sequentially consistent: one fence is before the other, and whoever has the later one reads what was written
+//    before the earlier one.
+// 4. A pair is queued once: by the thread whose compare-and-swap of the smaller end's mate succeeds.
 // 5. Nobody waits in vain. mate[t] goes from -1 to a vertex, once, so a stale read shows a matched t as free, never a
-//    free one as matched. Hence a candidate is at least as good as the heaviest unmatched neighbour. If t was matched in
-//    this launch, it is in Q_N, and in the next launch its thread finds candidate[s] == t and processes s again.
+//    free one as matched. Hence a candidate is at least as good as the heaviest unmatched neighbour. If t was matched
+//    in this launch, it is in Q_N, and in the next launch its thread finds candidate[s] == t and processes s again.
 //
-// When Q_C is empty, no candidate is matched to another. Keys have no cycles, so the candidates of unmatched vertices
-// would lead to a mutual pair, if there were any: the matching is the stable one.
+// When Q_C is empty, the candidate of an unmatched vertex is unmatched. Preferences have no cycles, so if there were
+// any such candidates, they would lead to a mutual pair; there is none. So the matching is maximal, and stable by 5.
 
 // Lines 2 to 7 of Algorithm 2: the heaviest unmatched neighbour of s by (exact weight, priority), or -1.
 template <class W>

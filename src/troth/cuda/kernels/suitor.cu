@@ -1,39 +1,55 @@
 // Suitor, troth's own kernels: see cuda/suitor.py for the plan and cpu/suitor.py for the algorithm.
 //
 // state[v]: the best offer that v holds, prefix << 32 | priority of the suitor, 0 for none. Words only grow.
-// A vertex whose offer fails or is displaced waits as an Item with the key of the neighbour that it lost: neighbours of
-// that key or a greater one have refused it for good, since offers only get better. Nor need it look below the offer
-// that it holds itself, its mate will be no worse. So it looks at a window of keys, and needs nobody's offer for that.
+// A vertex whose offer fails or is displaced waits as an Item, with the key of the neighbour that it lost: neighbours of
+// that key or a greater one have refused it for good. Nor need it look below the offer that it holds itself, since its
+// mate will be no worse. So when it looks again it asks only neighbours whose keys are in between, the best first.
 
 constexpr int WARPS = 8;              // of a block
 constexpr int BLOCK = WARPS * WARP;
-constexpr int STAGE = 2 * WARP;       // items that a warp keeps in shared memory
-constexpr i64 LONG = 512;             // entries; a longer row is cut into pieces, for a warp each
+constexpr int STAGE = 4 * WARP;       // items that a warp keeps in shared memory
+constexpr u32 FULL_STAGE = 3 * WARP;  // from here on they move to a list: atomics on one word take 3 ns each
+constexpr int STEPS = 4;              // of a chain that `chase` follows
+constexpr int OCTET = 8;              // lanes
+constexpr i32 SHORT = 32;             // entries: up to here a lane reads a row,
+constexpr i64 LONG = 512;             // and up to here eight lanes do; longer rows are cut into pieces, for a warp each
 constexpr i64 PIECE = 1024;           // entries
 constexpr u64 LOST = ~0ull;           // the neighbour holds a better offer
 constexpr u32 NOBODY = ~0u;
-constexpr u32 FRESH = 1u << 31;       // of Item.u: no neighbour has been tried yet, `key` means nothing
+constexpr u32 FRESH = 1u << 31;       // of Item.u: no neighbour has been tried yet, there is no ceiling
 constexpr int COUNT_SHIFT = 40;       // a word counts long rows above this bit and their pieces below it
+constexpr u64 COUNT_MASK = (1ull << COUNT_SHIFT) - 1;
 
+// A vertex that has to look again, and the key of the neighbour that it lost (see Key::ceiling).
 struct alignas(16) Item {
     u64 key;
     u32 u;
-    u32 first;  // of a long row: its first piece
+    u32 more;  // of a long row: its first piece
 };
 
-// The two best keys, 0 for none. `tied` (only where prefixes are coarse): neither may be the best by exact weight.
-struct alignas(8) Choice {
-    u64 best, second;
-    u32 tied;
-};
-
-// Counters of one round: what waits, and long rows with their pieces. Three rounds take turns: one is read, one is
-// filled, one is cleared.
+// How many items the lists have; of long rows, also how many pieces. Of `settle`, three rounds take turns: one is read,
+// one is filled, one is cleared.
 struct Control {
-    u64 waiting[3];
-    u64 longs[3];
+    u64 queue[3], middles[3], longs[3];
+    u64 waiting[3], waiting_longs[3];
     u32 arrived;  // at the grid's barrier, ever
     u32 rounds;
+};
+
+// Where vertices with other than short rows wait, and room for the pieces of long ones: longs[i].more is the first piece
+// of row i, owners[p] the row of piece p, best[p] its best key, and done[i] how many of a row's pieces are. There are
+// three of each, for three kernels or rounds.
+template <class K>
+struct Wide {
+    Item *middles, *longs;
+    u32 *owners, *done;
+    K* best;
+    i64 most_middles, most_longs, most_pieces;
+
+    __device__ __forceinline__ Wide of(int turn) const {
+        i64 piece = turn * most_pieces, row = turn * most_longs;
+        return {middles + turn * most_middles, longs + row, owners + piece, done + row, best + piece, 0, 0, 0};
+    }
 };
 
 template <class W>
@@ -44,50 +60,142 @@ struct Rows {
     i64 total;  // entries
 };
 
-// ---- reading a row ----
+// ---- keys: how a vertex compares its neighbours ----
 
-__device__ __forceinline__ void read4(const u32* p, u32 (&w)[4]) {
-    uint4 x = __ldcs((const uint4*)p);
-    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
-}
-__device__ __forceinline__ void read4(const u64* p, u64 (&w)[4]) {
-    ulonglong2 x = __ldcs((const ulonglong2*)p), y = __ldcs((const ulonglong2*)p + 1);
-    w[0] = x.x, w[1] = x.y, w[2] = y.x, w[3] = y.y;
-}
-__device__ __forceinline__ void read4(const u16* p, u16 (&w)[4]) {
-    ushort4 x = __ldcs((const ushort4*)p);
-    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
-}
-__device__ __forceinline__ void read4(const u8* p, u8 (&w)[4]) {
-    uchar4 x = __ldcs((const uchar4*)p);
-    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
-}
+// By weight, then priority. Where prefixes tell all weights apart, both fit one word.
+template <class W, bool COARSE>
+struct Key {
+    u64 word;
 
-__device__ __forceinline__ void insert(Choice& c, u64 key) {
-    u64 less = min(c.best, key);
-    c.best = max(c.best, key);
-    c.second = max(c.second, less);
-}
+    __device__ __forceinline__ static Key of(const Order& order, W bits, u32 v) { return {key_of(order, bits, v)}; }
+    __device__ __forceinline__ bool operator>(const Key& other) const { return word > other.word; }
+    __device__ __forceinline__ bool operator==(const Key& other) const { return word == other.word; }
+    __device__ __forceinline__ u64 packed(const Order&) const { return word; }
+    __device__ __forceinline__ bool reaches(const Order&, u64 held) const { return word >= held; }
+    __device__ __forceinline__ Key shuffle(int from) const { return {__shfl_sync(FULL, word, from)}; }
+    __device__ __forceinline__ Key shuffle_xor(int step) const { return {__shfl_xor_sync(FULL, word, step)}; }
+    __device__ __forceinline__ Key greatest_of_warp() const { return {warp_max(FULL, word)}; }
 
-// What a row is read for: the keys below `ceiling` (all where `fresh`) and not below `floor`.
-struct Window {
-    u64 floor, ceiling;
-    u32 rank;  // the reader's priority
-    bool fresh;
+    __device__ __forceinline__ static Key fetch(const Key* at) { return {peek(&at->word)}; }
+
+    // The ceiling that an item stands for, and items: of u, refused by the neighbour of a key, and of the suitor whose
+    // offer `old` was displaced at the vertex of priority `rank`.
+    __device__ __forceinline__ static Key ceiling(const Item& item) { return {item.key}; }
+    __device__ __forceinline__ Item refused(u32 u) const { return {word, u, 0}; }
+    __device__ __forceinline__ static Item displaced(const Order& order, u64 old, u32 rank) {
+        return {pack(high(old), rank), vertex(order, low(old)), 0};
+    }
 };
 
-// `lanes` lanes read the entries begin..end-1, four at a time, and each keeps its best two. FIRST: nobody has been
-// tried, all keys count. ASK: only neighbours who would take the offer count; asked are those who would be kept.
-template <class W, bool COARSE, bool FIRST, bool ASK>
-__device__ __forceinline__ void scan(const Rows<W>& rows, const Order& order, i64 begin, i64 end, u32 lane, u32 lanes,
-                                     const Window& window, const u64* state, Choice& c) {
-    for (i64 q = (begin & ~3ll) + 4 * lane; q < end; q += 4 * lanes) {
-        i32 v[4];
-        W w[4];
+// Where they do not, the exact weight goes beside the priority.
+template <class W>
+struct Key<W, true> {
+    u64 weight;
+    u32 rank;
+
+    __device__ __forceinline__ static Key of(const Order& order, W bits, u32 v) { return {bits, priority(order, v)}; }
+    __device__ __forceinline__ bool operator>(const Key& other) const {
+        return weight > other.weight || (weight == other.weight && rank > other.rank);
+    }
+    __device__ __forceinline__ bool operator==(const Key& other) const {
+        return weight == other.weight && rank == other.rank;
+    }
+    __device__ __forceinline__ u64 packed(const Order& order) const {
+        return weight ? pack(prefix(order, weight), rank) : 0;
+    }
+    __device__ __forceinline__ bool reaches(const Order& order, u64 held) const {
+        return prefix(order, weight) >= high(held);
+    }
+    __device__ __forceinline__ Key shuffle(int from) const {
+        return {__shfl_sync(FULL, weight, from), __shfl_sync(FULL, rank, from)};
+    }
+    __device__ __forceinline__ Key shuffle_xor(int step) const {
+        return {__shfl_xor_sync(FULL, weight, step), __shfl_xor_sync(FULL, rank, step)};
+    }
+    __device__ __forceinline__ Key greatest_of_warp() const {
+        u64 most = warp_max(FULL, weight);
+        return {most, warp_max(FULL, weight == most ? rank : 0u)};
+    }
+    __device__ __forceinline__ static Key fetch(const Key* at) { return {peek(&at->weight), peek(&at->rank)}; }
+    __device__ __forceinline__ static Key ceiling(const Item& item) { return {item.key, item.more}; }
+    __device__ __forceinline__ Item refused(u32 u) const { return {weight, u, rank}; }
+    // The offer knows its weight's prefix alone: the ceiling is just above all weights that have it.
+    __device__ __forceinline__ static Item displaced(const Order& order, u64 old, u32) {
+        return {order.low + ((u64)high(old) << order.drop), vertex(order, low(old)), 0};
+    }
+};
+
+// Which keys u reads its row for.
+template <class K>
+struct Window {
+    K ceiling;
+    u64 held;    // by u: nothing below need be looked at
+    u32 rank;    // u's priority
+    bool fresh;  // there is no ceiling yet
+
+    __device__ __forceinline__ bool has(const Order& order, const K& key) const {
+        return (fresh || ceiling > key) && key.reaches(order, held);
+    }
+    __device__ __forceinline__ Window shuffle(int from) const {
+        return {ceiling.shuffle(from), __shfl_sync(FULL, held, from), __shfl_sync(FULL, rank, from),
+                __shfl_sync(FULL, (int)fresh, from) != 0};
+    }
+};
+
+// Whether there is a key and its vertex would take the offer of the vertex of priority `rank`.
+template <class W, class K>
+__device__ __forceinline__ bool would_take(const Rows<W>& rows, const Order& order, const K& key, u32 rank,
+                                           const u64* state) {
+    u64 word = key.packed(order);
+    if (!word) return false;
+    u32 v = vertex(order, low(word));
+    return wins(rows.indptr, rows.indices, rows.bits, order, v, pack(high(word), rank), __ldcg(state + v));
+}
+
+// ---- four entries of a row ----
+
+// Sixteen bytes that are read once (STREAM: they need not stay in the cache) or may be read again.
+template <bool STREAM, class T>
+__device__ __forceinline__ T read_wide(const void* p) {
+    return STREAM ? __ldcs((const T*)p) : __ldg((const T*)p);
+}
+template <bool STREAM>
+__device__ __forceinline__ void read4(const u32* p, u32 (&w)[4]) {
+    uint4 x = read_wide<STREAM, uint4>(p);
+    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
+}
+template <bool STREAM>
+__device__ __forceinline__ void read4(const u64* p, u64 (&w)[4]) {
+    ulonglong2 x = read_wide<STREAM, ulonglong2>(p), y = read_wide<STREAM, ulonglong2>(p + 2);
+    w[0] = x.x, w[1] = x.y, w[2] = y.x, w[3] = y.y;
+}
+template <bool STREAM>
+__device__ __forceinline__ void read4(const u16* p, u16 (&w)[4]) {
+    ushort4 x = read_wide<STREAM, ushort4>(p);
+    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
+}
+template <bool STREAM>
+__device__ __forceinline__ void read4(const u8* p, u8 (&w)[4]) {
+    uchar4 x = read_wide<STREAM, uchar4>(p);
+    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
+}
+
+template <class W, bool COARSE>
+struct Quad {
+    typedef Key<W, COARSE> K;
+    i32 v[4];
+    W w[4];
+
+    // Read the entries at..at+3 of the row that starts at `first` and has `count` entries; first + at is a multiple of
+    // four, so `at` may be negative.
+    template <bool STREAM>
+    __device__ __forceinline__ void read(const Rows<W>& rows, i64 first, i32 at, i32 count) {
+        if (at >= count) return;
+        i64 q = first + at;
         if (q + 4 <= rows.total) {
-            int4 x = __ldcs((const int4*)(rows.indices + q));
+            int4 x = read_wide<STREAM, int4>(rows.indices + q);
             v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
-            read4(rows.bits + q, w);
+            read4<STREAM>(rows.bits + q, w);
         } else {
             for (int k = 0; k < 4; ++k) {
                 bool there = q + k < rows.total;
@@ -95,126 +203,137 @@ __device__ __forceinline__ void scan(const Rows<W>& rows, const Order& order, i6
                 w[k] = there ? rows.bits[q + k] : (W)0;
             }
         }
+    }
+
+    // The key of entry k, or none where that is not in the row.
+    __device__ __forceinline__ K key(const Order& order, int k, i32 at, i32 count) const {
+        if ((u32)(at + k) >= (u32)count) return {};
+        return K::of(order, w[k], (u32)v[k]);
+    }
+
+    // The better of `found` and the best key.
+    __device__ __forceinline__ K best(const Order& order, i32 at, i32 count, K found) const {
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            u64 key = q + k >= begin && q + k < end ? key_of(order, w[k], (u32)v[k]) : 0;
-            if (!FIRST) {
-                if (COARSE) {
-                    // Of those who share the ceiling's prefix, some may have refused and others not been tried.
-                    if (!window.fresh && key && high(key) == high(window.ceiling) && key != window.ceiling) c.tied = 1;
-                    if (!window.fresh && high(key) >= high(window.ceiling)) key = 0;
-                    if (high(key) < high(window.floor)) key = 0;
-                } else if ((!window.fresh && key >= window.ceiling) || key < window.floor) {
-                    key = 0;
-                }
-            }
-            if (ASK && key > c.second) {
-                u64 held = peek(state + v[k]), offer = pack(high(key), window.rank);
-                if (COARSE ? high(offer) < high(held) : offer < held) key = 0;
-            }
-            insert(c, key);
+            K each = key(order, k, at, count);
+            if (each > found) found = each;
         }
+        return found;
     }
-}
+};
 
-// Give all lanes of a group of G the best two of the group.
-template <int G, bool COARSE>
-__device__ __forceinline__ void reduce(Choice& c) {
+// ---- choosing ----
+
+// A lane reads a short row of its own: its best key, with ASK of those in the window whose vertex would take the offer.
+// Sixteen entries are on their way at a time, and then up to eight questions.
+template <class W, bool COARSE, bool ASK>
+__device__ __forceinline__ Key<W, COARSE> best_of_row(const Rows<W>& rows, const Order& order, i64 first, i32 count,
+                                                      const Window<Key<W, COARSE>>& window, const u64* state) {
+    typedef Key<W, COARSE> K;
+    K best = {};
+    for (i32 at = -(i32)(first & 3); at < count; at += 16) {
+        Quad<W, COARSE> quad[4];
 #pragma unroll
-    for (int step = G / 2; step > 0; step /= 2) {
-        u64 best = __shfl_xor_sync(FULL, c.best, step), second = __shfl_xor_sync(FULL, c.second, step);
-        u64 less = min(c.best, best);
-        c.best = max(c.best, best);
-        c.second = max(less, max(c.second, second));
-        if (COARSE) c.tied |= __shfl_xor_sync(FULL, c.tied, step);
-    }
-}
-
-// The same for a whole warp, by 32-bit maxima. Keys of one row differ, so one lane alone has the best.
-template <bool COARSE>
-__device__ __forceinline__ void reduce_warp(Choice& c) {
-    u64 best = warp_max(FULL, c.best);
-    c.second = warp_max(FULL, c.best == best ? c.second : c.best);
-    c.best = best;
-    if (COARSE) c.tied = __any_sync(FULL, c.tied);
-}
-
-// Each lane brings the row begin..end-1 and gets its best two. A group of G lanes reads the short rows of its own lanes
-// one after the other; the warp reads the others.
-template <class W, int G, bool COARSE, bool FIRST>
-__device__ __forceinline__ Choice choose(const Rows<W>& rows, const Order& order, i64 begin, i64 end,
-                                         const Window& window, const u64* state) {
-    constexpr i32 SHORT = 16 * G;  // entries: four reads of a lane
-    u32 lane = lane_id(), sub = lane % G;
-    i32 length = (i32)(end - begin);
-    Choice mine = {0, 0, 0};
+        for (int q = 0; q < 4; ++q) quad[q].template read<!ASK>(rows, first, at + 4 * q, count);
 #pragma unroll
-    for (int j = 0; j < G; ++j) {
-        int from = lane - sub + j;
-        i64 first = __shfl_sync(FULL, begin, from);
-        i32 count = __shfl_sync(FULL, length, from);
-        Window its = window;
-        if (!FIRST && G > 1) {
-            its.floor = __shfl_sync(FULL, window.floor, from);
-            its.ceiling = __shfl_sync(FULL, window.ceiling, from);
-            its.fresh = __shfl_sync(FULL, (int)window.fresh, from);
+        for (int q = 0; q < 4 && !ASK; ++q) {
+            if (at + 4 * q < count) best = quad[q].best(order, at + 4 * q, count, best);
         }
-        Choice c = {0, 0, 0};
-        if (count <= SHORT) scan<W, COARSE, FIRST, false>(rows, order, first, first + count, sub, G, its, state, c);
-        reduce<G, COARSE>(c);
-        if ((int)sub == j) mine = c;
-    }
-    for (u32 left = __ballot_sync(FULL, length > SHORT); left; left &= left - 1) {
-        int from = __ffs(left) - 1;
-        i64 first = __shfl_sync(FULL, begin, from);
-        i32 count = __shfl_sync(FULL, length, from);
-        Window its = window;
-        if (!FIRST) {
-            its.floor = __shfl_sync(FULL, window.floor, from);
-            its.ceiling = __shfl_sync(FULL, window.ceiling, from);
-            its.rank = __shfl_sync(FULL, window.rank, from);
-            its.fresh = __shfl_sync(FULL, (int)window.fresh, from);
+#pragma unroll
+        for (int q = 0; q < 4 && ASK; q += 2) {
+            if (at + 4 * q >= count) break;
+            K keys[8];
+            bool takes[8];
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                keys[i] = quad[q + i / 4].key(order, i % 4, at + 4 * q + i / 4 * 4, count);
+                takes[i] = keys[i] > best && window.has(order, keys[i]) &&
+                           would_take(rows, order, keys[i], window.rank, state);
+            }
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                if (takes[i] && keys[i] > best) best = keys[i];
+            }
         }
-        Choice c = {0, 0, 0};
-        scan<W, COARSE, FIRST, !FIRST>(rows, order, first, first + count, lane, WARP, its, state, c);
-        reduce_warp<COARSE>(c);
-        if ((int)lane == from) mine = c;
     }
-    return mine;
+    __syncwarp();
+    return best;
 }
 
-// Where prefixes are coarse and decide nothing: the warp finds u's best neighbour that would take its offer, by exact
-// weights and asking all. The result's second is not 0, so that u looks again should the offer come too late.
-template <class W>
-__device__ Choice choose_exactly(const Rows<W>& rows, const Order& order, u32 u, const u64* state) {
-    u32 rank = priority(order, u);
-    W most = 0;
-    u32 best = 0;
-    bool any = false;
-    for (i64 e = rows.indptr[u] + lane_id(); e < rows.indptr[u + 1]; e += WARP) {
-        W w = rows.bits[e];
-        u32 v = (u32)rows.indices[e], other = priority(order, v);
-        if (any && (w < most || (w == most && other <= best))) continue;
-        u64 offer = pack(prefix(order, w), rank);
-        if (!wins(rows.indptr, rows.indices, rows.bits, order, v, offer, peek(state + v))) continue;
-        most = w, best = other, any = true;
+// G lanes read a row together, and all get the best key in the window whose vertex would take the offer. Two quads of a
+// lane are on their way at a time; a lane asks the best of its eight, and the next if that refuses.
+template <class W, int G, bool COARSE>
+__device__ __forceinline__ Key<W, COARSE> best_of_group(const Rows<W>& rows, const Order& order, i64 first, i32 count,
+                                                        const Window<Key<W, COARSE>>& window, const u64* state) {
+    typedef Key<W, COARSE> K;
+    K best = {};
+    i32 before = (i32)(first & 3), most = (i32)warp_max(FULL, (u32)(count ? count + before : 0));
+    for (i32 at = 4 * (i32)(lane_id() % G) - before; most > 0; at += 8 * G, most -= 8 * G) {
+        Quad<W, COARSE> quad[2];
+        quad[0].template read<false>(rows, first, at, count);
+        quad[1].template read<false>(rows, first, at + 4 * G, count);
+        K keys[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            keys[i] = quad[i / 4].key(order, i % 4, at + i / 4 * 4 * G, count);
+            if (!window.has(order, keys[i])) keys[i] = {};
+        }
+        for (;;) {
+            K found = best;
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                if (keys[i] > found) found = keys[i];
+            }
+            if (found == best) break;
+            if (would_take(rows, order, found, window.rank, state)) {
+                best = found;
+                break;
+            }
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                if (keys[i] == found) keys[i] = {};
+            }
+        }
+        __syncwarp();
+        if (G == WARP) best = best.greatest_of_warp();
+#pragma unroll
+        for (int step = G / 2; G < WARP && step > 0; step /= 2) {
+            K other = best.shuffle_xor(step);
+            if (other > best) best = other;
+        }
     }
-    if (!__any_sync(FULL, any)) return {0, 0, 0};
-    u32 top = warp_max(FULL, any ? high((u64)most) : 0u);
-    any = any && high((u64)most) == top;
-    u32 bottom = warp_max(FULL, any ? low((u64)most) : 0u);
-    any = any && low((u64)most) == bottom;
-    u32 other = warp_max(FULL, any ? best : 0u);
-    return {pack(prefix(order, (W)pack(top, bottom)), other), 1, 1};
+    return best;
+}
+
+// Octet g of the warp reads the row of the g-th lane whose row is of middle length, until all are read; `mine` of those
+// lanes gets the best key.
+template <class W, bool COARSE>
+__device__ __forceinline__ void best_of_middles(const Rows<W>& rows, const Order& order, i64 first, i32 count,
+                                                const Window<Key<W, COARSE>>& window, const u64* state,
+                                                Key<W, COARSE>& mine) {
+    typedef Key<W, COARSE> K;
+    constexpr int GROUPS = WARP / OCTET;
+    u32 lane = lane_id(), left = __ballot_sync(FULL, count > SHORT);
+    while (left) {
+        u32 rest = left, own = left;
+        for (int g = 0; g < GROUPS; ++g) rest &= rest - 1;
+        for (u32 g = 0; g < lane / OCTET; ++g) own &= own - 1;
+        int from = own ? __ffs(own) - 1 : 0;
+        i64 its_first = __shfl_sync(FULL, first, from);
+        i32 its_count = __shfl_sync(FULL, count, from);
+        K best = best_of_group<W, OCTET, COARSE>(rows, order, its_first, own ? its_count : 0, window.shuffle(from), state);
+        best = best.shuffle(__popc(left & ((1u << lane) - 1)) % GROUPS * OCTET);
+        if ((left & ~rest) >> lane & 1) mine = best;
+        left = rest;
+    }
 }
 
 // ---- offers ----
 
-// v gets an offer. Returns the offer that was displaced (0: v held none), or LOST. ASK: look first, it costs less.
-template <class W, bool COARSE, bool ASK>
+// v gets an offer. Returns the offer that was displaced (0: v held none), or LOST.
+template <class W, bool COARSE>
 __device__ __forceinline__ u64 make_offer(const Rows<W>& rows, const Order& order, u32 v, u64 offer, u64* state) {
     if (!COARSE) {
-        if (ASK && peek(state + v) > offer) return LOST;
         u64 old = atomicMax(state + v, offer);
         return old > offer ? LOST : old;
     }
@@ -227,25 +346,20 @@ __device__ __forceinline__ u64 make_offer(const Rows<W>& rows, const Order& orde
     return LOST;
 }
 
-// u makes an offer to its first and, if that fails, to its second choice. Returns who has to look again.
-template <class W, bool COARSE, bool FIRST>
-__device__ __forceinline__ Item propose(const Rows<W>& rows, const Order& order, u32 u, const Choice& c, u64* state) {
-    Item nobody = {0, NOBODY, 0};
-    if (!c.best) return nobody;
-    u32 rank = priority(order, u);
-    u64 key = c.best;
-    u32 v = vertex(order, low(key));
-    u64 old = make_offer<W, COARSE, !FIRST>(rows, order, v, pack(high(key), rank), state);
-    if (old == LOST) {
-        if (!c.second && !c.tied) return nobody;  // there was nobody else in the window
-        if (COARSE) return {key, u, 0};           // the second choice may be wrong
-        key = c.second;
-        v = vertex(order, low(key));
-        old = make_offer<W, COARSE, true>(rows, order, v, pack(high(key), rank), state);
-        if (old == LOST) return {key, u, 0};
-    }
-    if (!old) return nobody;
-    return {pack(high(old), low(key)), vertex(order, low(old)), 0};
+// u makes an offer to the neighbour of a key, if any. Returns the offer that was displaced, 0 for none, or LOST.
+template <class W, class K>
+__device__ __forceinline__ u64 propose(const Rows<W>& rows, const Order& order, u32 u, const K& key, u64* state) {
+    u64 word = key.packed(order);
+    if (!word) return 0;
+    u64 offer = pack(high(word), priority(order, u));
+    return make_offer<W, sizeof(K) != sizeof(u64)>(rows, order, vertex(order, low(word)), offer, state);
+}
+
+// Who has to look again after that.
+template <class K>
+__device__ __forceinline__ Item loser(const Order& order, u32 u, const K& key, u64 old) {
+    if (!old) return {0, NOBODY, 0};
+    return old == LOST ? key.refused(u) : K::displaced(order, old, low(key.packed(order)));
 }
 
 // ---- waiting ----
@@ -259,29 +373,94 @@ __device__ __forceinline__ void put(const Item& item, Item* stage, u32& staged) 
     __syncwarp();
 }
 
-// Move the last `count` items of the stage to the queue.
-__device__ __forceinline__ void flush(u32 count, Item* stage, u32& staged, Item* queue, u64* waiting) {
+// Take the last items of the stage, one a lane.
+__device__ __forceinline__ Item take_staged(Item* stage, u32& staged) {
+    u32 taken = min(staged, (u32)WARP);
+    staged -= taken;
+    Item item = {0, NOBODY, 0};
+    if (lane_id() < taken) item = stage[staged + lane_id()];
+    __syncwarp();
+    return item;
+}
+
+// Move all items of the stage to a list.
+__device__ __forceinline__ void flush(Item* stage, u32& staged, Item* list, u64* counter) {
+    if (!staged) return;
     u64 at = 0;
-    if (lane_id() == 0) at = atomicAdd(waiting, (u64)count);
+    if (lane_id() == 0) at = atomicAdd(counter, (u64)staged);
     at = __shfl_sync(FULL, at, 0);
-    staged -= count;
-    for (u32 i = lane_id(); i < count; i += WARP) queue[at + i] = stage[staged + i];
+    for (u32 i = lane_id(); i < staged; i += WARP) list[at + i] = stage[i];
+    staged = 0;
     __syncwarp();
 }
 
-// Rows that are too long for one warp, of the lanes with length > LONG, go to the list of long rows, in pieces.
-__device__ __forceinline__ void put_long(const Item& item, i64 length, Item* longs, u32* owners, u64* counter) {
-    for (u32 left = __ballot_sync(FULL, length > LONG); left; left &= left - 1) {
-        int from = __ffs(left) - 1;
-        u64 pieces = (u64)((__shfl_sync(FULL, length, from) + PIECE - 1) / PIECE), word = 0;
-        if ((int)lane_id() == from) {
-            word = atomicAdd(counter, 1ull << COUNT_SHIFT | pieces);
-            longs[word >> COUNT_SHIFT] = {item.key, item.u, (u32)(word & ((1ull << COUNT_SHIFT) - 1))};
-        }
-        word = __shfl_sync(FULL, word, from);
-        u32 first = (u32)(word & ((1ull << COUNT_SHIFT) - 1)), slot = (u32)(word >> COUNT_SHIFT);
-        for (u32 i = lane_id(); i < pieces; i += WARP) owners[first + i] = slot;
+// Rows that are too long for eight lanes, of the lanes with length > LONG, go to the list of long rows, in pieces.
+template <class K>
+__device__ __forceinline__ void append_long(const Item& item, i64 length, const Wide<K>& wide, u64* counter) {
+    u32 lane = lane_id(), mask = __ballot_sync(FULL, length > LONG);
+    if (!mask) return;
+    u32 parts = length > LONG ? (u32)((length + PIECE - 1) / PIECE) : 0, before = parts;
+#pragma unroll
+    for (int step = 1; step < WARP; step *= 2) {
+        u32 other = __shfl_up_sync(FULL, before, step);
+        if (lane >= step) before += other;
     }
+    u64 word = 0;
+    if (lane == WARP - 1) word = atomicAdd(counter, (u64)__popc(mask) << COUNT_SHIFT | before);
+    word = __shfl_sync(FULL, word, WARP - 1);
+    u32 slot = (u32)(word >> COUNT_SHIFT) + __popc(mask & ((1u << lane) - 1));
+    u32 first = (u32)(word & COUNT_MASK) + before - parts;
+    if (parts) wide.longs[slot] = {item.key, item.u, first};
+    for (; mask; mask &= mask - 1) {
+        int from = __ffs(mask) - 1;
+        u32 count = __shfl_sync(FULL, parts, from), start = __shfl_sync(FULL, first, from);
+        u32 owner = __shfl_sync(FULL, slot, from);
+        for (u32 i = lane; i < count; i += WARP) wide.owners[start + i] = owner;
+    }
+}
+
+// A vertex whose row is not short goes to the lists of number `turn`, by way of the warp's stage.
+template <class K>
+__device__ __forceinline__ void put_wide(Item item, i64 length, const Wide<K>& all, int turn, Item* stage, u32& staged,
+                                         Control* control) {
+    if (!__any_sync(FULL, length > SHORT)) return;
+    Wide<K> wide = all.of(turn);
+    append_long(item, length, wide, &control->longs[turn]);
+    if (length <= SHORT || length > LONG) item.u = NOBODY;
+    put(item, stage, staged);
+    if (staged >= FULL_STAGE) flush(stage, staged, wide.middles, &control->middles[turn]);
+}
+
+// The warp reads piece p of a long row. Who reads the last one makes the row's offer. Returns who has to look again, to
+// the first lane.
+template <class W, class K>
+__device__ __forceinline__ Item read_piece(const Rows<W>& rows, const Order& order, i64 p, const Wide<K>& wide,
+                                           u64* state) {
+    Item nobody = {0, NOBODY, 0};
+    u32 slot = wide.owners[p];
+    Item item = wide.longs[slot];
+    u32 u = item.u & ~FRESH;
+    i64 begin = rows.indptr[u], end = rows.indptr[u + 1], first = begin + (p - item.more) * PIECE;
+    u32 parts = (u32)((end - begin + PIECE - 1) / PIECE), start = item.more, others = parts - 1;
+    item.more = ~0u;
+    Window<K> window = {K::ceiling(item), peek(state + u), priority(order, u), (item.u & FRESH) != 0};
+    K best = best_of_group<W, WARP, sizeof(K) != sizeof(u64)>(rows, order, first, (i32)min(PIECE, end - first), window,
+                                                              state);
+    if (lane_id() == 0) {
+        wide.best[p] = best;
+        __threadfence();
+        others = atomicAdd(wide.done + slot, 1u);
+        __threadfence();
+    }
+    if (__shfl_sync(FULL, others, 0) != parts - 1) return nobody;
+    for (u32 i = start + lane_id(); i < start + parts; i += WARP) {
+        K piece = K::fetch(wide.best + i);
+        if (piece > best) best = piece;
+    }
+    best = best.greatest_of_warp();
+    if (lane_id() != 0) return nobody;
+    wide.done[slot] = 0;
+    return loser(order, u, best, propose(rows, order, u, best, state));
 }
 
 // All blocks of the grid wait for each other; they run at one time.
@@ -290,7 +469,7 @@ __device__ void meet(u32* arrived, u32 target) {
     if (threadIdx.x == 0) {
         __threadfence();
         atomicAdd(arrived, 1u);
-        while ((i32)(peek(arrived) - target) < 0) __nanosleep(40);
+        while ((i32)(peek(arrived) - target) < 0) __nanosleep(20);
         __threadfence();
     }
     __syncthreads();
@@ -298,127 +477,215 @@ __device__ void meet(u32* arrived, u32 target) {
 
 // ---- kernels ----
 
-// Every vertex makes an offer to its heaviest neighbour, found without a look at any offer, or to its second heaviest.
-// queue, longs and owners get who has to look again, in round 0.
-template <class W, int G, bool COARSE>
-__global__ void __launch_bounds__(BLOCK) propose_all(
+// Every vertex with a short row makes an offer to its heaviest neighbour, found without a look at any offer. Who has to
+// look again after the offers of vertices 32 g..32 g + 31 is in slots[32 g..], losers[g] of them. The other vertices go
+// to the lists of turn 0.
+template <class W, bool COARSE>
+__global__ void __launch_bounds__(BLOCK, 3) propose_all(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
-        Order order, u64* state, Item* queue, Item* longs, u32* owners, Control* control) {
+        Order order, Wide<Key<W, COARSE>> wide, u64* state, Item* slots, u32* losers, Control* control) {
+    typedef Key<W, COARSE> K;
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
     Item* stage = stages[threadIdx.x / WARP];
     u32 staged = 0;
-    i64 warp = thread_id() / WARP, warps = thread_count() / WARP;
-    Window all = {0, 0, 0, true};
-    for (i64 group = warp * WARP; group < n; group += warps * WARP) {
-        i64 u = group + lane_id();
-        i64 begin = u < n ? indptr[u] : 0, end = u < n ? indptr[u + 1] : 0;
-        put_long({0, (u32)u | FRESH, 0}, end - begin, longs, owners, &control->longs[0]);
-        if (end - begin > LONG) end = begin;
-        Choice c = choose<W, G, COARSE, true>(rows, order, begin, end, all, state);
-        Item again;
-        if (COARSE && c.second && high(c.best) == high(c.second)) again = {0, (u32)u | FRESH, 0};
-        else again = propose<W, COARSE, true>(rows, order, (u32)u, c, state);
-        put(again, stage, staged);
-        if (staged >= WARP) flush(WARP, stage, staged, queue, &control->waiting[0]);
+    i64 stride = thread_count(), u = thread_id(), made_by = -1;
+    i64 begin = u < n ? indptr[u] : 0, end = u < n ? indptr[u + 1] : 0;
+    Window<K> all = {{}, 0, 0, true};
+    K key = {};
+    u64 old = 0;
+    u32 lane = lane_id();
+    // An offer's answer is read one turn later, when it has long arrived: hence one turn more than there are groups.
+    for (i64 group = u - lane; group < n + stride; group += stride) {
+        i64 next = u + stride;
+        i64 next_begin = next < n ? indptr[next] : 0, next_end = next < n ? indptr[next + 1] : 0;
+        put_wide({0, (u32)u | FRESH, 0}, end - begin, wide, 0, stage, staged, control);
+        i32 count = end - begin > SHORT ? 0 : (i32)(end - begin);
+        K best = best_of_row<W, COARSE, false>(rows, order, begin, count, all, state);
+        if (made_by >= 0) {
+            Item item = loser(order, (u32)made_by, key, old);
+            u32 mask = __ballot_sync(FULL, item.u != NOBODY);
+            i64 base = made_by - lane;
+            if (item.u != NOBODY) slots[base + __popc(mask & ((1u << lane) - 1))] = item;
+            if (lane == 0 && base < n) losers[base / WARP] = __popc(mask);
+        }
+        old = propose(rows, order, (u32)u, best, state);
+        key = best, made_by = u;
+        u = next, begin = next_begin, end = next_end;
     }
-    if (staged) flush(staged, stage, staged, queue, &control->waiting[0]);
+    flush(stage, staged, wide.of(0).middles, &control->middles[0]);
 }
 
-// Rounds until nobody waits. queue, longs and owners have two sides, of `n`, `most_longs` and `most_pieces` places;
-// pieces: the best two of each piece of a long row. All blocks run at one time.
-template <class W, int G, bool COARSE>
-__global__ void __launch_bounds__(BLOCK) settle(
+// Every vertex with a short row makes an offer to its best neighbour that takes it, and so does whom it displaces, for a
+// few steps of the chain; then `queue`, list 2, gets who is left. The other vertices go to the lists of turn 0. For
+// graphs where an offer is quickly asked for: neighbours near in memory, or few.
+template <class W, bool COARSE>
+__global__ void __launch_bounds__(BLOCK, 3) chase(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
-        Order order, i64 most_longs, i64 most_pieces, u64* state, Item* queue, Item* longs, u32* owners, Choice* pieces,
-        Control* control) {
+        Order order, Wide<Key<W, COARSE>> wide, u64* state, Item* queue, Control* control) {
+    typedef Key<W, COARSE> K;
+    __shared__ Item stages[2 * WARPS][STAGE];
+    Rows<W> rows = {indptr, indices, bits, total};
+    Item *stage = stages[threadIdx.x / WARP], *out = stages[WARPS + threadIdx.x / WARP];
+    u32 staged = 0, waiting = 0, lane = lane_id();
+    for (i64 group = thread_id() - lane; group < n; group += thread_count()) {
+        Item item = {0, group + lane < n ? (u32)(group + lane) | FRESH : NOBODY, 0};
+        for (int step = 0; step < STEPS && __any_sync(FULL, item.u != NOBODY); ++step) {
+            bool has = item.u != NOBODY;
+            u32 u = item.u & ~FRESH;
+            i64 begin = has ? indptr[u] : 0, end = has ? indptr[u + 1] : 0;
+            Window<K> window = {K::ceiling(item), has ? peek(state + u) : 0, priority(order, u), (item.u & FRESH) != 0};
+            put_wide(item, end - begin, wide, 0, stage, staged, control);
+            i32 count = end - begin > SHORT ? 0 : (i32)(end - begin);
+            K best = best_of_row<W, COARSE, true>(rows, order, begin, count, window, state);
+            item = loser(order, u, best, propose(rows, order, u, best, state));
+        }
+        put(item, out, waiting);
+        if (waiting >= FULL_STAGE) flush(out, waiting, queue, &control->queue[2]);
+    }
+    flush(stage, staged, wide.of(0).middles, &control->middles[0]);
+    flush(out, waiting, queue, &control->queue[2]);
+}
+
+// The vertices with other than short rows in the lists of a turn look for a neighbour that takes their offer, and
+// `queue`, list `to`, gets who has to look again.
+template <class W, class K>
+__device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& order, const Wide<K>& all, int turn,
+                                             int to, u64* state, Item* stage, Item* queue, Control* control) {
+    constexpr bool COARSE = sizeof(K) != sizeof(u64);
+    constexpr i64 GROUPS = WARP / OCTET;
+    Wide<K> wide = all.of(turn);
+    u32 staged = 0, lane = lane_id();
+    i64 warp = thread_id() / WARP, warps = thread_count() / WARP;
+    i64 parts = (i64)(control->longs[turn] & COUNT_MASK), count = (i64)control->middles[turn];
+    for (i64 p = warp; p < parts; p += warps) {
+        put(read_piece(rows, order, p, wide, state), stage, staged);
+        if (staged >= FULL_STAGE) flush(stage, staged, queue, &control->queue[to]);
+    }
+    for (i64 at = warp * GROUPS; at < count; at += warps * GROUPS) {
+        i64 place = at + lane / OCTET;
+        Item item = {0, NOBODY, 0};
+        if (place < count) item = wide.middles[place];
+        bool has = item.u != NOBODY;
+        u32 u = item.u & ~FRESH;
+        i64 begin = has ? rows.indptr[u] : 0, end = has ? rows.indptr[u + 1] : 0;
+        Window<K> window = {K::ceiling(item), has ? peek(state + u) : 0, priority(order, u), (item.u & FRESH) != 0};
+        K best = best_of_group<W, OCTET, COARSE>(rows, order, begin, (i32)(end - begin), window, state);
+        Item again = {0, NOBODY, 0};
+        if (has && lane % OCTET == 0) again = loser(order, u, best, propose(rows, order, u, best, state));
+        put(again, stage, staged);
+        if (staged >= FULL_STAGE) flush(stage, staged, queue, &control->queue[to]);
+    }
+    flush(stage, staged, queue, &control->queue[to]);
+}
+
+// look_at_wide, turn 0; queue 0 gets who has to look again.
+template <class W, bool COARSE>
+__global__ void __launch_bounds__(BLOCK, 4) look_wide(
+        const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
+        Order order, Wide<Key<W, COARSE>> wide, u64* state, Item* queue, Control* control) {
+    __shared__ Item stages[WARPS][STAGE];
+    Rows<W> rows = {indptr, indices, bits, total};
+    look_at_wide(rows, order, wide, 0, 0, state, stages[threadIdx.x / WARP], queue, control);
+}
+
+// Those in slots, as propose_all leaves them (`slotted` places), and in `queue`, list `turn`, look again; whoever that
+// displaces goes to `next`, and vertices with other than short rows to the lists of `turn` + 1.
+template <class W, bool COARSE>
+__global__ void __launch_bounds__(BLOCK, 3) look_again(
+        const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
+        Order order, Wide<Key<W, COARSE>> wide, i64 turn, const Item* slots, const u32* __restrict__ losers,
+        i64 slotted, const Item* queue, u64* state, Item* next, Control* control) {
+    typedef Key<W, COARSE> K;
+    __shared__ Item stages[3 * WARPS][STAGE];
+    Rows<W> rows = {indptr, indices, bits, total};
+    Item *stage = stages[threadIdx.x / WARP], *out = stages[WARPS + threadIdx.x / WARP];
+    Item* aside = stages[2 * WARPS + threadIdx.x / WARP];
+    u32 staged = 0, waiting = 0, put_aside = 0, lane = lane_id();
+    i64 queued = (i64)control->queue[turn], stride = thread_count();
+    u64* to = &control->queue[turn + 1];
+    for (i64 at = thread_id() - lane;;) {
+        if (staged < WARP && at < slotted + queued) {
+            Item item = {0, NOBODY, 0};
+            if (at < slotted) {
+                if (lane < losers[at / WARP]) item = slots[at + lane];
+            } else if (at - slotted + lane < queued) {
+                item = queue[at - slotted + lane];
+            }
+            put(item, stage, staged);
+            at += stride;
+            continue;
+        }
+        if (!staged) break;
+        Item item = take_staged(stage, staged);
+        bool has = item.u != NOBODY;
+        u32 u = item.u & ~FRESH;
+        i64 begin = has ? indptr[u] : 0, end = has ? indptr[u + 1] : 0;
+        Window<K> window = {K::ceiling(item), has ? peek(state + u) : 0, priority(order, u), (item.u & FRESH) != 0};
+        put_wide(item, end - begin, wide, (int)turn + 1, aside, put_aside, control);
+        i32 count = end - begin > SHORT ? 0 : (i32)(end - begin);
+        K best = best_of_row<W, COARSE, true>(rows, order, begin, count, window, state);
+        put(loser(order, u, best, propose(rows, order, u, best, state)), out, waiting);
+        if (waiting >= FULL_STAGE) flush(out, waiting, next, to);
+    }
+    flush(out, waiting, next, to);
+    flush(aside, put_aside, wide.of((int)turn + 1).middles, &control->middles[turn + 1]);
+}
+
+// Rounds until nobody waits, from the lists that the other kernels have left. `queue` has two sides, of `places`. All
+// blocks run at one time.
+template <class W, bool COARSE>
+__global__ void __launch_bounds__(BLOCK, 2) settle(
+        const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
+        Order order, Wide<Key<W, COARSE>> wide, i64 places, u64* state, Item* queue, Control* control) {
+    typedef Key<W, COARSE> K;
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
     Item* stage = stages[threadIdx.x / WARP];
-    u32 staged = 0, lane = lane_id(), met = 0, round = 0;
+    u32 staged = 0, lane = lane_id(), round = 0, met = 0;
     i64 warp = thread_id() / WARP, warps = thread_count() / WARP;
+    for (int turn = 0; turn < 3; ++turn) look_at_wide(rows, order, wide, turn, 2, state, stage, queue, control);
+    meet(&control->arrived, ++met * gridDim.x);
     for (;; ++round) {
-        i64 count = (i64)peek(&control->waiting[round % 3]);
-        u64 word = peek(&control->longs[round % 3]);
-        i64 rows_cut = (i64)(word >> COUNT_SHIFT), cut = (i64)(word & ((1ull << COUNT_SHIFT) - 1));
-        if (!count && !rows_cut) break;
-        if (thread_id() == 0) control->waiting[(round + 2) % 3] = control->longs[(round + 2) % 3] = 0;
-        u64 *waiting = &control->waiting[(round + 1) % 3], *long_word = &control->longs[(round + 1) % 3];
-        i64 here = round % 2, there = (round + 1) % 2;
-        Item *next = queue + there * n, *next_longs = longs + there * most_longs, *ours = longs + here * most_longs;
-        u32 *next_owners = owners + there * most_pieces, *owner = owners + here * most_pieces;
-
-        for (i64 p = warp; p < cut; p += warps) {
-            Item item = ours[owner[p]];
-            u32 u = item.u & ~FRESH;
-            i64 begin = indptr[u] + (p - item.first) * PIECE, end = min(begin + PIECE, indptr[u + 1]);
-            Window window = {peek(state + u), item.key, priority(order, u), (item.u & FRESH) != 0};
-            Choice c = {0, 0, 0};
-            scan<W, COARSE, false, true>(rows, order, begin, end, lane, WARP, window, state, c);
-            reduce_warp<COARSE>(c);
-            if (lane == 0) pieces[p] = c;
+        u64 *theirs = &control->waiting[(round + 1) % 3], *their_longs = &control->waiting_longs[(round + 1) % 3];
+        i64 count = (i64)peek(round ? &control->waiting[round % 3] : &control->queue[2]);
+        i64 parts = (i64)(peek(&control->waiting_longs[round % 3]) & COUNT_MASK);
+        if (!count && !parts) break;
+        if (thread_id() == 0) control->waiting[(round + 2) % 3] = control->waiting_longs[(round + 2) % 3] = 0;
+        Item *now = queue + round % 2 * places, *next = queue + (round + 1) % 2 * places;
+        Wide<K> here = wide.of(round % 2), there = wide.of((round + 1) % 2);
+        for (i64 p = warp; p < parts; p += warps) {
+            put(read_piece(rows, order, p, here, state), stage, staged);
+            if (staged >= FULL_STAGE) flush(stage, staged, next, theirs);
         }
+        flush(stage, staged, next, theirs);
 
-        // A warp takes 32 items from the queue, or those that it has staged itself. Once there is a lane for each item,
-        // a full warp is worth less than not waiting for the others: what is staged is done here, to the end.
+        // A warp takes its share of the queue, and then whoever it has displaced, to the end; where items are many, only
+        // as long as there are 32 of them.
         bool few = count <= warps * WARP;
-        for (i64 at = warp * WARP;;) {
+        i64 share = few ? (count + warps - 1) / warps : WARP, at = warp * share, stop = min(count, at + share);
+        for (;;) {
             Item item = {0, NOBODY, 0};
-            if (staged >= WARP || (staged && few && at >= count)) {
-                u32 taken = min(staged, (u32)WARP);
-                staged -= taken;
-                if (lane < taken) item = stage[staged + lane];
-                __syncwarp();
-            } else if (at < count) {
-                if (at + lane < count) item = queue[here * n + at + lane];
-                at += warps * WARP;
+            if (staged >= WARP || (staged && few && at >= stop)) {
+                item = take_staged(stage, staged);
+            } else if (at < stop) {
+                if (at + lane < stop) item = now[at + lane];
+                at += few ? share : warps * WARP;
+                if (!few) stop = min(count, at + WARP);
             } else {
                 break;
             }
             bool has = item.u != NOBODY;
             u32 u = item.u & ~FRESH;
             i64 begin = has ? indptr[u] : 0, end = has ? indptr[u + 1] : 0;
-            put_long(item, end - begin, next_longs, next_owners, long_word);
-            if (end - begin > LONG) end = begin, has = false;
-            u64 held = has ? peek(state + u) : 0;
-            Window window = {held, item.key, priority(order, u), (item.u & FRESH) != 0};
-            Choice c = choose<W, G, COARSE, false>(rows, order, begin, end, window, state);
-            if (COARSE) {
-                bool vague = has && (c.tied || (c.second && high(c.best) == high(c.second)));
-                for (u32 left = __ballot_sync(FULL, vague); left; left &= left - 1) {
-                    int from = __ffs(left) - 1;
-                    Choice exact = choose_exactly(rows, order, __shfl_sync(FULL, u, from), state);
-                    if ((int)lane == from) c = exact;
-                }
-            }
-            put(propose<W, COARSE, false>(rows, order, u, c, state), stage, staged);
+            Window<K> window = {K::ceiling(item), has ? peek(state + u) : 0, priority(order, u), (item.u & FRESH) != 0};
+            append_long(item, end - begin, there, their_longs);
+            i32 length = end - begin > LONG ? 0 : (i32)(end - begin);
+            K found = best_of_row<W, COARSE, true>(rows, order, begin, length > SHORT ? 0 : length, window, state);
+            best_of_middles<W, COARSE>(rows, order, begin, length, window, state, found);
+            put(loser(order, u, found, propose(rows, order, u, found, state)), stage, staged);
         }
-        if (staged) flush(staged, stage, staged, next, waiting);
-
-        if (cut) {
-            meet(&control->arrived, ++met * gridDim.x);
-            for (i64 i = warp; i < rows_cut; i += warps) {
-                Item item = ours[i];
-                u32 u = item.u & ~FRESH;
-                i64 count = (indptr[u + 1] - indptr[u] + PIECE - 1) / PIECE;
-                Choice c = {0, 0, 0};
-                for (i64 p = item.first + lane; p < item.first + count; p += WARP) {
-                    Choice piece = pieces[p];
-                    insert(c, piece.best);
-                    insert(c, piece.second);
-                    c.tied |= piece.tied;
-                }
-                reduce_warp<COARSE>(c);
-                if (COARSE && (c.tied || (c.second && high(c.best) == high(c.second)))) {
-                    c = choose_exactly(rows, order, u, state);
-                }
-                Item again = {0, NOBODY, 0};
-                if (lane == 0) again = propose<W, COARSE, false>(rows, order, u, c, state);
-                put(again, stage, staged);
-                if (staged >= WARP) flush(WARP, stage, staged, next, waiting);
-            }
-            if (staged) flush(staged, stage, staged, next, waiting);
-        }
+        flush(stage, staged, next, theirs);
         meet(&control->arrived, ++met * gridDim.x);
     }
     if (thread_id() == 0) control->rounds = round;

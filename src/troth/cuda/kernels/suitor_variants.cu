@@ -42,10 +42,11 @@ __device__ __forceinline__ bool would_take(const Rows<W>& rows, u32 v, u64 offer
 
 // Lines 10 to 16 of Algorithm 3 by a whole warp: the key of the best neighbour that would take u's offer, or NONE.
 //
-// The search starts from the suitor of u (lines 10 and 11); the offer that u holds is the suitor's key in u's eyes. This
-// misses nothing: the last suitor p of u is its mate, so p would take u's offer now, since in the end it does; and p is
-// at least as good as the suitor of now. Where no neighbour is better than the suitor of now, that one is p, and the
-// offer to it succeeds. EXACT: the suitor counts as the lightest of its prefix, so that p is found among its equals.
+// The search starts from the suitor of u (lines 10 and 11); the offer that u holds is the suitor's key in u's eyes.
+// This misses nothing: the last suitor p of u is its mate, so p would take u's offer now, since in the end it does; and
+// p is at least as good as the suitor of now. Where no neighbour that is better than the suitor of now would take the
+// offer, that one is p, and the offer to it succeeds. EXACT: the suitor of now counts as the lightest of its prefix, so
+// that p is found among its equals.
 template <class W, bool EXACT>
 __device__ __forceinline__ u64 find_candidate(const Rows<W>& rows, const u64* state, u32 u, i64 start, u32 degree,
                                               u64 held) {
@@ -178,10 +179,10 @@ __device__ inline u32 even_out(const u32* loads, u32 total, u32 warps, u32 warp,
     return count + last - first;
 }
 
-// Algorithm 4. state = the best offer of every vertex at the end; counts[0..COUNTERS) = rounds of warps (their maximum),
-// counts[COUNTERS..) = offers made (their sum). Warp w of the grid begins with the vertices from w * per_warp on, and has
-// room for per_warp of them in shared memory, and in `candidates` if they are more than 32. balance_rounds: the k of the
-// paper, or -1 for adaptive.
+// Algorithm 4. state = the best offer of every vertex at the end. counts has three parts, and in each a word for some
+// of the warps: their most rounds, their most rounds with balance, all their offers. Warp w of the grid begins with the
+// vertices from w * per_warp on, and has room for per_warp of them in shared memory, and in `candidates` if they are
+// more than 32. balance_rounds: the k of the paper, or -1 for adaptive.
 template <class W, bool EXACT, Variant VARIANT>
 __global__ void __launch_bounds__(1024, 1)
 gpu_suitor(const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, Order order,
@@ -193,7 +194,7 @@ gpu_suitor(const i64* __restrict__ indptr, const i32* __restrict__ indices, cons
     i64 number = (i64)blockIdx.x * warps + warp;
     i64 first = number * per_warp;
     u32 count = (u32)max(min(n - first, (i64)per_warp), 0ll);
-    u32 rounds = 0, offers = 0;
+    u32 rounds = 0, balanced = 0, offers = 0;
     i32* mine = chunks + warp * per_warp;
     candidates += first;
     bool adaptive = balance_rounds < 0;
@@ -216,6 +217,7 @@ gpu_suitor(const i64* __restrict__ indptr, const i32* __restrict__ indices, cons
             if (total == 0) break;
             if (!adaptive || WAITING * total > began) {
                 count = even_out(load, total, warps, warp, per_warp, chunks);
+                ++balanced;
                 continue;
             }
         }
@@ -224,13 +226,34 @@ gpu_suitor(const i64* __restrict__ indptr, const i32* __restrict__ indices, cons
     }
 
     if (lane_id() == 0 && rounds > 0) {
-        atomicMax(counts + number % COUNTERS, (u64)rounds);
-        atomicAdd(counts + COUNTERS + number % COUNTERS, (u64)offers);
+        counts += number % COUNTERS;
+        atomicMax(counts, (u64)rounds);
+        if (balanced > 0) atomicMax(counts + COUNTERS, (u64)balanced);
+        atomicAdd(counts + 2 * COUNTERS, (u64)offers);
     }
 }
 
-// mate[v] = the vertex whose offer v holds, -1 where it holds none: in the end suitors are mutual.
-__global__ void read_mates(const u64* __restrict__ state, Order order, i64 n, i32* __restrict__ mate) {
+// mate[v] = the vertex whose offer v holds, -1 where it holds none: in the end suitors are mutual. The first warp also
+// collects the parts of counts: totals = (most rounds of a warp, most with balance, all offers).
+__global__ void read_mates(const u64* __restrict__ state, const u64* __restrict__ counts, Order order, i64 n,
+                           i32* __restrict__ mate, u64* __restrict__ totals) {
     i64 v = thread_id();
     if (v < n) mate[v] = state[v] == NONE ? -1 : (i32)vertex(order, low(state[v]));
+    if (v >= WARP) return;
+    u64 rounds = 0, balanced = 0, offers = 0;
+    for (u32 i = lane_id(); i < COUNTERS; i += WARP) {
+        rounds = max(rounds, counts[i]);
+        balanced = max(balanced, counts[COUNTERS + i]);
+        offers += counts[2 * COUNTERS + i];
+    }
+    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+        rounds = max(rounds, __shfl_xor_sync(FULL, rounds, distance));
+        balanced = max(balanced, __shfl_xor_sync(FULL, balanced, distance));
+        offers += __shfl_xor_sync(FULL, offers, distance);
+    }
+    if (lane_id() == 0) {
+        totals[0] = rounds;
+        totals[1] = balanced;
+        totals[2] = offers;
+    }
 }

@@ -1,0 +1,627 @@
+// The gate on a GPU: the streaming check of a matrix, a stable radix sort, and what makes dirty input clean.
+//
+// A *key* is row << 32 | column. All changes of a graph are changes of a sorted array of keys with values beside it:
+// repeats are runs of equal keys, rows are found by bisection, and columns are the lower halves.
+//
+// The work of a kernel over `total` items is cut into one chunk a block, a multiple of TILE. To leave items out, one
+// kernel counts what each block will keep; in the next, a block adds up the counts of those before it and writes. No
+// block waits for another.
+//
+// The sort takes the digits of the key from the lowest up, and each pass keeps the order of equal digits: Knuth, The
+// Art of Computer Programming 3, 5.2.5; on a GPU: Merrill and Grimshaw (doi:10.1142/S0129626411000187).
+
+typedef signed char i8;
+typedef short i16;
+
+constexpr int THREADS = 256;           // of every block here
+constexpr int WARPS = THREADS / WARP;
+constexpr int ITEMS = 16;              // of a thread of the sort
+constexpr int TILE = THREADS * ITEMS;
+constexpr int STEPS = 8;               // of a thread elsewhere
+constexpr int STRIP = THREADS * STEPS;
+constexpr int DIGITS = 256;            // one for each thread of a block
+constexpr int PARTS = 4;               // of a chunk that is sorted: so many more blocks can count than arrange
+
+constexpr u64 NO_EDGE = ~0ull;         // the key of a loop that is to be dropped: after all others
+
+struct Nothing {};                     // the payload of a sort of keys alone
+
+template <class T> constexpr bool IS_THERE = true;
+template <> constexpr bool IS_THERE<Nothing> = false;
+
+__device__ __forceinline__ u64 key_at(u32 row, u32 column) { return (u64)row << 32 | column; }
+
+// ---- what blocks share ----
+
+// The sum of the values of the threads before this one; `sum` is that of all threads. All threads of the block call it.
+template <class N>
+__device__ N exclusive_scan(N value, N* partial, N& sum) {
+    u32 lane = lane_id(), warp = threadIdx.x / WARP;
+    N inclusive = value;
+    for (u32 step = 1; step < WARP; step *= 2) {
+        N before = __shfl_up_sync(FULL, inclusive, step);
+        if (lane >= step) inclusive += before;
+    }
+    __syncthreads();  // an earlier call may still read
+    if (lane == WARP - 1) partial[warp] = inclusive;
+    __syncthreads();
+    N before = 0;
+    sum = 0;
+    for (u32 w = 0; w < WARPS; w++) {
+        if (w < warp) before += partial[w];
+        sum += partial[w];
+    }
+    return before + inclusive - value;
+}
+
+// counts[0] + ... + counts[blockIdx.x - 1], known to all threads.
+__device__ inline i64 count_before(const i64* __restrict__ counts, i64* partial) {
+    i64 mine = 0, sum;
+    for (i64 b = threadIdx.x; b < blockIdx.x; b += THREADS) mine += counts[b];
+    exclusive_scan(mine, partial, sum);
+    return sum;
+}
+
+// The part of the items that is this block's.
+__device__ inline void take_chunk(i64 total, i64 chunk, i64& start, i64& stop) {
+    start = min(total, (i64)blockIdx.x * chunk);
+    stop = min(total, start + chunk);
+}
+
+__device__ __forceinline__ u64 warp_sum(u64 value) {
+    for (int step = WARP / 2; step; step /= 2) value += __shfl_xor_sync(FULL, value, step);
+    return value;
+}
+
+__device__ __forceinline__ u64 warp_most(u64 value) {
+    for (int step = WARP / 2; step; step /= 2) value = max(value, __shfl_xor_sync(FULL, value, step));
+    return value;
+}
+
+__device__ __forceinline__ u64 warp_union(u64 value) {
+    for (int step = WARP / 2; step; step /= 2) value |= __shfl_xor_sync(FULL, value, step);
+    return value;
+}
+
+__device__ __forceinline__ void add_up(u64* total, u64 value) {
+    value = warp_sum(value);
+    if (lane_id() == 0 && value) atomicAdd(total, value);
+}
+
+// ---- weights: what one pass finds (the columns of cpu/gate.py) ----
+
+enum { UNSORTED, OUTSIDE, LOOPS, NONPOSITIVE, NONFINITE, FINGERPRINT, LEAST, GREATEST, UNION };
+
+__device__ __forceinline__ u64 bits_of(float x) { return __float_as_uint(x); }
+__device__ __forceinline__ u64 bits_of(double x) { return (u64)__double_as_longlong(x); }
+template <class T>
+__device__ __forceinline__ u64 bits_of(T x) {
+    return (u64)x & (NO_EDGE >> (64 - 8 * sizeof(T)));  // without the sign's copies
+}
+
+struct Found {
+    u32 unsorted = 0, outside = 0, loops = 0, nonpositive = 0, nonfinite = 0;
+    u64 fingerprint = 0, most_complement = 0, greatest = 0, bits = 0;
+
+    template <class T>
+    __device__ __forceinline__ void weigh(T x) {
+        u64 b = bits_of(x);
+        nonfinite += !(x - x == 0);
+        nonpositive += !(x > 0);
+        most_complement = max(most_complement, ~b);
+        greatest = max(greatest, b);
+        bits |= b;
+    }
+
+    // found, at first all 0, gets the sum over all threads; found[LEAST] is the complement of the least bits. Blocks
+    // add up first: thousands of warps that change one word wait for each other.
+    __device__ void report(u64* found) {
+        __shared__ u64 ours[UNION + 1];
+        if (threadIdx.x <= UNION) ours[threadIdx.x] = 0;
+        __syncthreads();
+        add_up(ours + UNSORTED, unsorted);
+        add_up(ours + OUTSIDE, outside);
+        add_up(ours + LOOPS, loops);
+        add_up(ours + NONPOSITIVE, nonpositive);
+        add_up(ours + NONFINITE, nonfinite);
+        add_up(ours + FINGERPRINT, fingerprint);
+        most_complement = warp_most(most_complement);
+        greatest = warp_most(greatest);
+        bits = warp_union(bits);
+        if (lane_id() == 0) {
+            atomicMax(ours + LEAST, most_complement);
+            atomicMax(ours + GREATEST, greatest);
+            atomicOr(ours + UNION, bits);
+        }
+        __syncthreads();
+        u32 k = threadIdx.x;
+        if (k > UNION || !ours[k]) return;
+        if (k <= FINGERPRINT) atomicAdd(found + k, ours[k]);
+        else if (k == UNION) atomicOr(found + k, ours[k]);
+        else atomicMax(found + k, ours[k]);
+    }
+};
+
+// found[NONPOSITIVE, NONFINITE, LEAST, GREATEST, UNION] of data[0..total).
+template <class T>
+__global__ void __launch_bounds__(THREADS) survey(const T* __restrict__ data, i64 total, i64 chunk, u64* found) {
+    Found mine;
+    i64 start, stop;
+    take_chunk(total, chunk, start, stop);
+    for (; start < stop; start += STRIP) {
+#pragma unroll
+        for (int k = 0; k < STEPS; k++) {
+            i64 e = start + k * THREADS + threadIdx.x;
+            if (e < stop) mine.weigh(data[e]);
+        }
+    }
+    mine.report(found);
+}
+
+// ---- rows ----
+
+// found[0] = whether indptr[0..n] is not a rising sequence from 0 to at most `entries`; found[1] = indptr[n].
+__global__ void rising(const i64* __restrict__ indptr, i64 n, i64 entries, u64* found) {
+    bool bad = false;
+    for (i64 v = thread_id(); v <= n; v += thread_count()) {
+        i64 at = indptr[v];
+        bad |= at < (v ? indptr[v - 1] : 0) || (v == 0 && at != 0) || at > entries;
+        if (v == n) found[1] = (u64)at;
+    }
+    if (bad) found[0] = 1;
+}
+
+// Which rows a strip of entries belongs to: a bit for each entry that opens a row, and that row.
+struct Strip {
+    i32 row[STRIP];             // of the entries whose bit is set
+    u32 opens[STRIP / WARP];
+    i32 running[STRIP / WARP];  // the row of the entry before each word
+};
+
+// visit(e, u, first) for the entries e of [start, stop), e being in row u, and `first` in it or not. The rows of a
+// strip are spread over the threads, and so are its entries, so neither long rows nor many short ones hold up a block.
+template <class Visit>
+__device__ void for_entries(const i64* __restrict__ indptr, i64 n, i64 start, i64 stop, Strip& strip, Visit visit) {
+    if (start >= stop) return;
+    i64 row = -1;  // the last one that starts before `start`
+    for (i64 end = n; end - row > 1;) {
+        i64 middle = (row + end) >> 1;
+        if (indptr[middle] < start) row = middle;
+        else end = middle;
+    }
+    u32 lane = lane_id();
+    for (; start < stop; start += STRIP) {
+        i64 end = min(stop, start + STRIP);
+        i32 before = (i32)row;
+        for (u32 q = threadIdx.x; q < STRIP / WARP; q += THREADS) strip.opens[q] = 0;
+        __syncthreads();
+        for (int here = THREADS; here == THREADS; row += here) {  // rows that start in [start, end)
+            i64 u = row + 1 + threadIdx.x;
+            i64 at = u < n ? indptr[u] : end;
+            if (at < end && indptr[u + 1] > at) {  // not an empty row: no other one has this place
+                u32 place = (u32)(at - start);
+                strip.row[place] = (i32)u;
+                atomicOr(&strip.opens[place / WARP], 1u << place % WARP);
+            }
+            here = __syncthreads_count(at < end);
+        }
+        if (threadIdx.x < WARP) {  // rows ascend, so the last one that opened before a word is the greatest
+            constexpr int WORDS = STRIP / WARP / WARP;  // of a lane
+            i32 opened[WORDS], last = before;
+            for (int k = 0; k < WORDS; k++) {
+                u32 q = lane * WORDS + k, bits = strip.opens[q];
+                opened[k] = bits ? strip.row[q * WARP + 31 - __clz(bits)] : before;
+                last = max(last, opened[k]);
+            }
+            for (u32 step = 1; step < WARP; step *= 2) {
+                i32 other = __shfl_up_sync(FULL, last, step);
+                if (lane >= step) last = max(last, other);
+            }
+            i32 earlier = __shfl_up_sync(FULL, last, 1);
+            if (lane == 0) earlier = before;
+            for (int k = 0; k < WORDS; k++) {
+                strip.running[lane * WORDS + k] = earlier;
+                earlier = max(earlier, opened[k]);
+            }
+        }
+        __syncthreads();
+        auto look = [&](u32 place) {
+            u32 opens = strip.opens[place / WARP], mine = opens & (FULL >> (31 - lane));
+            i32 u = mine ? strip.row[place - lane + 31 - __clz(mine)] : strip.running[place / WARP];
+            visit(start + place, u, opens >> lane & 1);
+        };
+        if (end - start == STRIP) {
+#pragma unroll
+            for (int k = 0; k < STEPS; k++) look(k * THREADS + threadIdx.x);
+        } else {
+            for (u32 place = threadIdx.x; place < end - start; place += THREADS) look(place);
+        }
+        __syncthreads();
+    }
+}
+
+// The nine columns of cpu/gate.py `check` for the rows of a matrix of n rows and `total` entries.
+template <class T>
+__global__ void __launch_bounds__(THREADS) check(const i64* __restrict__ indptr, const i32* __restrict__ indices,
+                                                 const T* __restrict__ data, i64 n, i64 total, i64 chunk, u64 salt0,
+                                                 u64 salt1, u64* found) {
+    __shared__ Strip strip;
+    Found mine;
+    i64 start, stop;
+    take_chunk(total, chunk, start, stop);
+    for_entries(indptr, n, start, stop, strip, [&](i64 e, i32 u, bool first) {
+        i32 v = indices[e], last = indices[e - (e > 0)];
+        T x = data[e];
+        mine.unsorted += v <= (first ? -1 : last);
+        mine.outside += v < 0 || v >= n;
+        mine.weigh(x);
+        u64 h = (key_at(min(u, v), max(u, v)) ^ salt0) * 0x9E3779B97F4A7C15ull;
+        h = (h ^ h >> 32 ^ bits_of(x) ^ salt1) * 0xD6E8FEB86659FD93ull;
+        h = (h ^ h >> 32) * 0xBF58476D1CE4E5B9ull;
+        h ^= h >> 29;
+        mine.fingerprint += v > u ? h : v < u ? 0 - h : 0;
+        mine.loops += v == u;
+    });
+    mine.report(found);
+}
+
+// keys[e] = (row of e, indices[e]).
+__global__ void __launch_bounds__(THREADS) pack_rows(const i64* __restrict__ indptr, const i32* __restrict__ indices,
+                                                     i64 n, i64 total, i64 chunk, u64* __restrict__ keys) {
+    __shared__ Strip strip;
+    i64 start, stop;
+    take_chunk(total, chunk, start, stop);
+    for_entries(indptr, n, start, stop, strip, [&](i64 e, i32 u, bool) { keys[e] = key_at(u, indices[e]); });
+}
+
+// starts[v] = how many keys have a row (with by_column: a column) below v, for v = 0..n; the keys ascend by it.
+__global__ void find_starts(const u64* __restrict__ keys, i64 total, i64 n, i64 by_column, i64* __restrict__ starts) {
+    i64 v = thread_id();
+    if (v > n) return;
+    i64 first = 0, last = total;
+    while (first < last) {
+        i64 middle = (first + last) >> 1;
+        u64 key = keys[middle];
+        if ((by_column ? low(key) : high(key)) < v) first = middle + 1;
+        else last = middle;
+    }
+    starts[v] = first;
+}
+
+// ---- pairs of ends ----
+
+// keys[e] = (row[e], col[e]); of undirected edges the smaller end comes first, and a loop is NO_EDGE. found[0] = the
+// greatest id as an unsigned number, so that a negative one is greater than any that is allowed.
+template <class I>
+__global__ void __launch_bounds__(THREADS) pack_ends(const I* __restrict__ row, const I* __restrict__ col, i64 total,
+                                                     i64 undirected, u64* __restrict__ keys, u64* found) {
+    __shared__ u64 ours;
+    if (threadIdx.x == 0) ours = 0;
+    __syncthreads();
+    u64 most = 0;
+#pragma unroll 4
+    for (i64 e = thread_id(); e < total; e += thread_count()) {
+        i64 u = row[e], v = col[e];
+        most = max(most, max((u64)u, (u64)v));
+        u64 key = key_at((u32)u, (u32)v);
+        if (undirected) key = u == v ? NO_EDGE : key_at((u32)min(u, v), (u32)max(u, v));
+        keys[e] = key;
+    }
+    most = warp_most(most);
+    if (lane_id() == 0) atomicMax(&ours, most);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicMax(found, ours);
+}
+
+// out[e] = the random weight of the edge with these ends (cpu/gate.py `uniform_weight`).
+__global__ void random_weights(const u64* __restrict__ keys, i64 total, u64 seed, float* __restrict__ out) {
+    for (i64 e = thread_id(); e < total; e += thread_count()) {
+        u32 u = high(keys[e]), v = low(keys[e]);
+        u64 h = hash2(seed, WEIGHT, min(u, v), max(u, v));
+        out[e] = (float)(((double)(h >> 40) + 1.0) * 0x1p-24);
+    }
+}
+
+// both = the keys of a matrix followed by those of its transpose, loops left out.
+__global__ void mirror(const u64* __restrict__ keys, i64 total, u64* __restrict__ both) {
+    for (i64 e = thread_id(); e < total; e += thread_count()) {
+        u64 key = keys[e];
+        bool loop = high(key) == low(key);
+        both[e] = loop ? NO_EDGE : key;
+        both[total + e] = loop ? NO_EDGE : key_at(low(key), high(key));
+    }
+}
+
+// ---- the sort ----
+
+// A digit of the key: bits shift..shift+7, as far as `mask` goes, of its row and column of `bits` bits each, closed up.
+__device__ __forceinline__ u32 digit_of(u64 key, i64 bits, i64 shift, i64 mask) {
+    u64 column = (1ull << bits) - 1;
+    u64 closed = (key >> (32 - bits) & ~column) | (key & column);
+    return (u32)(closed >> shift) & (u32)mask;
+}
+
+// table[digit * blocks + b] = how often the digit occurs in part b.
+__global__ void __launch_bounds__(THREADS) count_digits(const u64* __restrict__ keys, i64 total, i64 part, i64 bits,
+                                                        i64 shift, i64 mask, i64* __restrict__ table) {
+    __shared__ u32 counts[WARPS][DIGITS];
+    u32 warp = threadIdx.x / WARP, digit = threadIdx.x;
+    for (int w = 0; w < WARPS; w++) counts[w][digit] = 0;
+    __syncthreads();
+    i64 start, stop;
+    take_chunk(total, part, start, stop);
+#pragma unroll 4
+    for (i64 e = start + threadIdx.x; e < stop; e += THREADS)
+        atomicAdd(&counts[warp][digit_of(keys[e], bits, shift, mask)], 1u);
+    __syncthreads();
+    i64 sum = 0;
+    for (int w = 0; w < WARPS; w++) sum += counts[w][digit];
+    if (digit <= mask) table[(i64)digit * gridDim.x + blockIdx.x] = sum;
+}
+
+// Each block takes a digit: table[digit * blocks + b] becomes the count before part b, totals[digit] that of all parts.
+__global__ void __launch_bounds__(THREADS) scan_digits(i64 blocks, i64* __restrict__ table, i64* __restrict__ totals) {
+    __shared__ i64 partial[WARPS];
+    i64* counts = table + blockIdx.x * blocks;
+    i64 before = 0;
+    for (i64 first = 0; first < blocks; first += THREADS) {
+        i64 b = first + threadIdx.x, sum;
+        i64 count = b < blocks ? counts[b] : 0;
+        i64 place = exclusive_scan(count, partial, sum);
+        if (b < blocks) counts[b] = before + place;
+        before += sum;
+    }
+    if (threadIdx.x == 0) totals[blockIdx.x] = before;
+}
+
+// The lanes of the warp that have the same digit as this one.
+__device__ __forceinline__ u32 same_digit(u32 digit) {
+    u32 same = FULL;
+#pragma unroll
+    for (int bit = 0; bit < 8; bit++) {
+        bool set = digit >> bit & 1;
+        u32 ones = __ballot_sync(FULL, set);
+        same &= set ? ones : ~ones;
+    }
+    return same;
+}
+
+// One pass: keys and payload go where the tables of their digit say, in order. A tile is ranked by warps, which take
+// consecutive items of it, then arranged by digit in shared memory, so that runs of one digit are written together.
+template <class P>
+__global__ void __launch_bounds__(THREADS, 2)
+    scatter(const u64* __restrict__ keys, const P* __restrict__ payload, i64 total, i64 chunk, i64 bits, i64 shift,
+            i64 mask, const i64* __restrict__ table, const i64* __restrict__ totals, u64* __restrict__ new_keys,
+            P* __restrict__ new_payload) {
+    __shared__ u64 arranged[TILE];
+    __shared__ u32 counts[WARPS][DIGITS];  // then: where the warp's items of a digit begin in the arranged tile
+    __shared__ i64 move[DIGITS];           // from a place in the arranged tile to one in new_keys
+    __shared__ i64 partial[WARPS];
+    __shared__ u32 small_partial[WARPS];
+    const u32 warp = threadIdx.x / WARP, lane = lane_id(), digit = threadIdx.x;
+    i64 sum;
+    i64 place = exclusive_scan(digit <= mask ? totals[digit] : (i64)0, partial, sum);  // of this block's next `digit`
+    if (digit <= mask) place += table[((i64)digit * gridDim.x + blockIdx.x) * PARTS];
+    i64 start, stop;
+    take_chunk(total, chunk, start, stop);
+    for (; start < stop; start += TILE) {
+        const u32 count = (u32)min((i64)TILE, stop - start);
+        const u32 first = warp * (WARP * ITEMS) + lane;
+        u64 key[ITEMS];
+        u32 rank[ITEMS];
+        for (int w = 0; w < WARPS; w++) counts[w][digit] = 0;
+        // What is missing in the last tile gets the greatest key, so that it is ranked behind all that is there.
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++) key[k] = first + k * WARP < count ? keys[start + first + k * WARP] : NO_EDGE;
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++) {
+            u32 own = digit_of(key[k], bits, shift, mask), same = same_digit(own);
+            u32 before = counts[warp][own], lower = same & ((1u << lane) - 1);
+            rank[k] = before + __popc(lower);
+            __syncwarp();
+            if (!lower) counts[warp][own] = before + __popc(same);
+            __syncwarp();
+        }
+        __syncthreads();
+        u32 all = 0, tile_sum;
+        for (int w = 0; w < WARPS; w++) {
+            u32 some = counts[w][digit];
+            counts[w][digit] = all;
+            all += some;
+        }
+        u32 begin = exclusive_scan(all, small_partial, tile_sum);
+        for (int w = 0; w < WARPS; w++) counts[w][digit] += begin;
+        move[digit] = place - begin;
+        place += all;
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++) {
+            rank[k] += counts[warp][digit_of(key[k], bits, shift, mask)];
+            arranged[rank[k]] = key[k];
+        }
+        __syncthreads();
+        u32 digits[ITEMS / 4];  // of the arranged items of this thread, a byte each
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++) {
+            u32 i = k * THREADS + threadIdx.x;
+            u64 next = arranged[i];
+            u32 own = digit_of(next, bits, shift, mask);
+            digits[k / 4] = k % 4 ? digits[k / 4] | own << 8 * (k % 4) : own;
+            if (i < count) new_keys[move[own] + i] = next;
+        }
+        if constexpr (IS_THERE<P>) {
+            P carried[ITEMS];
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++)
+                if (first + k * WARP < count) carried[k] = payload[start + first + k * WARP];
+            __syncthreads();
+            P* arranged_payload = (P*)arranged;
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++)
+                if (first + k * WARP < count) arranged_payload[rank[k]] = carried[k];
+            __syncthreads();
+#pragma unroll
+            for (int k = 0; k < ITEMS; k++) {
+                u32 i = k * THREADS + threadIdx.x;
+                if (i < count) new_payload[move[digits[k / 4] >> 8 * (k % 4) & 255] + i] = arranged_payload[i];
+            }
+        }
+    }
+}
+
+// ---- sorted keys: runs, and what is kept ----
+
+__device__ __forceinline__ bool is_head(const u64* __restrict__ keys, i64 e) {
+    return keys[e] != NO_EDGE && (e == 0 || keys[e - 1] != keys[e]);
+}
+
+// counts[b] = how many runs of equal keys start in chunk b; found[0] = all of them, found[1] = the keys NO_EDGE.
+__global__ void __launch_bounds__(THREADS) count_runs(const u64* __restrict__ keys, i64 total, i64 chunk,
+                                                      i64* __restrict__ counts, u64* found) {
+    __shared__ i64 partial[WARPS];
+    i64 heads = 0, sum, start, stop;
+    u64 absent = 0;
+    take_chunk(total, chunk, start, stop);
+    for (i64 e = start + threadIdx.x; e < stop; e += THREADS) {
+        heads += is_head(keys, e);
+        absent += keys[e] == NO_EDGE;
+    }
+    exclusive_scan(heads, partial, sum);
+    if (threadIdx.x == 0) {
+        counts[blockIdx.x] = sum;
+        if (sum) atomicAdd(found, (u64)sum);
+    }
+    add_up(found + 1, absent);
+}
+
+// write(e, to) for the items e of the chunk that are kept, `to` being their number among all that are kept.
+template <class Keep, class Write>
+__device__ void compact(i64 total, i64 chunk, const i64* __restrict__ counts, Keep keep, Write write) {
+    __shared__ i64 partial[WARPS];
+    __shared__ u32 small_partial[WARPS];
+    const u32 warp = threadIdx.x / WARP, lane = lane_id();
+    i64 to = count_before(counts, partial), start, stop;
+    take_chunk(total, chunk, start, stop);
+    for (; start < stop; start += STRIP) {
+        const i64 first = start + warp * (WARP * STEPS) + lane;
+        u32 kept[STEPS], mine = 0, sum;  // by all lanes; by the warp
+#pragma unroll
+        for (int k = 0; k < STEPS; k++) {
+            i64 e = first + k * WARP;
+            kept[k] = __ballot_sync(FULL, e < stop && keep(e));
+            mine += __popc(kept[k]);
+        }
+        u32 at = exclusive_scan(lane ? 0u : mine, small_partial, sum);  // lane 0 speaks for its warp
+        at = __shfl_sync(FULL, at, 0);
+#pragma unroll
+        for (int k = 0; k < STEPS; k++) {
+            if (kept[k] >> lane & 1) write(first + k * WARP, to + at + __popc(kept[k] & ((1u << lane) - 1)));
+            at += __popc(kept[k]);
+        }
+        to += sum;
+    }
+}
+
+constexpr i64 MAX = 0, MIN = 1, SUM = 2, MEAN = 3;  // cpu/gate.py `MERGE`
+
+template <class T>
+__device__ __forceinline__ T mean(T a, T b) {
+    // Halves first: a sum may be too large. In double, as on the CPU; half of the least number would be 0.
+    return a != b ? (T)((double)a / 2 + (double)b / 2) : a;
+}
+
+// Each run of equal keys becomes one key, its values combined in order. found[0] = how many runs above the diagonal are
+// not two equal values (edges whose directions differ, where the keys are those of `mirror`); found[1] = whether a sum
+// of 64-bit integers wrapped around: then it is off by 2^64, a rounded one by much less.
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    merge_runs(const u64* __restrict__ keys, const T* __restrict__ values, i64 total, i64 chunk,
+               const i64* __restrict__ counts, i64 mode, u64* __restrict__ new_keys, T* __restrict__ new_values,
+               u64* found) {
+    u64 unequal = 0;
+    bool wrapped = false;
+    compact(
+        total, chunk, counts, [&](i64 e) { return is_head(keys, e); },
+        [&](i64 e, i64 to) {
+            u64 key = keys[e];
+            new_keys[to] = key;
+            if constexpr (IS_THERE<T>) {
+                constexpr bool WHOLE = (T)0.5 == 0;
+                T value = values[e], other = value;
+                double rounded = (double)value;
+                i64 next = e + 1;
+                for (; next < total && keys[next] == key; next++) {
+                    other = values[next];
+                    rounded += (double)other;
+                    if (mode == MAX) value = max(value, other);
+                    else if (mode == MIN) value = min(value, other);
+                    else if (mode == SUM) value = (T)(value + other);
+                    else value = mean(value, other);
+                }
+                new_values[to] = value;
+                unequal += high(key) < low(key) && (next != e + 2 || values[e] != other);
+                if (WHOLE && mode == SUM) wrapped |= fabs(rounded - (double)value) >= 0x1p63;
+            }
+        });
+    if constexpr (IS_THERE<T>) {
+        add_up(found, unequal);
+        if (wrapped) found[1] = 1;
+    }
+}
+
+template <class T>
+__device__ __forceinline__ bool is_kept(u64 key, T x) {
+    return high(key) != low(key) && x > 0;
+}
+
+// counts[b] = how many entries of chunk b are neither loops nor <= 0; found[0] = all of them.
+template <class T>
+__global__ void __launch_bounds__(THREADS) count_kept(const u64* __restrict__ keys, const T* __restrict__ values,
+                                                      i64 total, i64 chunk, i64* __restrict__ counts, u64* found) {
+    __shared__ i64 partial[WARPS];
+    i64 kept = 0, sum, start, stop;
+    take_chunk(total, chunk, start, stop);
+    for (i64 e = start + threadIdx.x; e < stop; e += THREADS) kept += is_kept(keys[e], values[e]);
+    exclusive_scan(kept, partial, sum);
+    if (threadIdx.x == 0) {
+        counts[blockIdx.x] = sum;
+        if (sum) atomicAdd(found, (u64)sum);
+    }
+}
+
+// Copy the entries that count_kept counted.
+template <class T>
+__global__ void __launch_bounds__(THREADS) copy_kept(const u64* __restrict__ keys, const T* __restrict__ values,
+                                                     i64 total, i64 chunk, const i64* __restrict__ counts,
+                                                     u64* __restrict__ new_keys, T* __restrict__ new_values) {
+    compact(
+        total, chunk, counts, [&](i64 e) { return is_kept(keys[e], values[e]); },
+        [&](i64 e, i64 to) {
+            new_keys[to] = keys[e];
+            new_values[to] = values[e];
+        });
+}
+
+// ---- edges to rows ----
+
+// Both directions of `total` edges. `upper` has the edges (smaller end, greater end) in that order, `lower` the same
+// ones in the order of (greater end, smaller end); a row is its part of the lower ones, then that of the upper ones.
+// With above[v] upper edges in the rows before v, and indptr[v] - above[v] lower ones, the i-th lower edge goes to
+// i + above[its row], and the i-th upper one to i + (the lower ones up to and with its row).
+template <class P>
+__global__ void place_edges(const u64* __restrict__ upper, const P* __restrict__ upper_values,
+                            const u64* __restrict__ lower, const P* __restrict__ lower_values, i64 total,
+                            const i64* __restrict__ above, const i64* __restrict__ indptr, i32* __restrict__ indices,
+                            P* __restrict__ weights) {
+    for (i64 i = thread_id(); i < total; i += thread_count()) {
+        u64 key = lower[i];
+        i64 at = i + above[low(key)];
+        indices[at] = (i32)high(key);
+        if constexpr (IS_THERE<P>) weights[at] = lower_values[i];
+        key = upper[i];
+        at = i + indptr[high(key) + 1] - above[high(key) + 1];
+        indices[at] = (i32)low(key);
+        if constexpr (IS_THERE<P>) weights[at] = upper_values[i];
+    }
+}
