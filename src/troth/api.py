@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from troth.engines import Engine, find_engine, read_options
-from troth.errors import DeviceMemoryError, TrothError
+from troth.errors import DeviceMemoryError
 from troth.graph import Graph, as_graph, check_seed
 from troth.matching import Matching
 
@@ -78,6 +78,7 @@ def match(
     """
     engine = find_engine(algorithm, device, options)
     read_options(engine, options)
+    _check_device(engine, device)
     seed = check_seed(seed)
     clock = [perf_counter()]
     graph = as_graph(g)
@@ -104,6 +105,14 @@ def match(
         certificate = certify_matching(graph, mate, threads=threads)
         stats["seconds"]["certify"] = perf_counter() - start
     return Matching(graph, mate, algorithm, where, ties, seed, stats, certificate)
+
+
+def _check_device(engine: Engine, device: str) -> None:
+    """Refuse a GPU that is not there before any work is done for it."""
+    if engine.device == "cuda":
+        from troth.cuda._device import device_number
+
+        device_number(device.replace("auto", "cuda"))
 
 
 def _best_device(graph: Graph) -> str:
@@ -162,20 +171,20 @@ def strongest(
     >>> strongest((np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([3, 3, 1]))).tolist()
     [1, 0, 0]
     """
-    engine = find_engine("handshake", device)
+    given = {} if gpu_threads is None else {"gpu_threads": gpu_threads}
+    engine = find_engine("handshake", device, given)
+    chosen = read_options(engine, given)
+    _check_device(engine, device)
     seed = check_seed(seed)
     graph = as_graph(g)
     if device == "auto":
-        engine = find_engine("handshake", device, prefer=_best_device(graph))
-    from troth.order import make_order
-
+        engine = find_engine("handshake", device, given, prefer=_best_device(graph))
     if engine.device == "cuda":
         from troth.cuda.transfer import strongest_there
 
-        return strongest_there(device, graph, ties, seed, gpu_threads)
-    if gpu_threads is not None:
-        raise TrothError(f"gpu_threads is for a GPU, and device={device!r} means the CPU here: leave it out")
+        return strongest_there(device, graph, ties, seed, chosen.get("gpu_threads"))
     from troth.cpu.handshake import strongest as run
+    from troth.order import make_order
 
     there = graph.to("cpu")
     found = run(there, make_order(ties, seed, there.bits_range()), threads=threads)

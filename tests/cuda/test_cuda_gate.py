@@ -328,6 +328,17 @@ def test_means_round_once(stays):
     agree(Matrix(compressed("csr", 4, *places, values)), symmetrize="mean")
 
 
+@pytest.mark.parametrize("rule", ["max", "min", "sum", "mean"])
+def test_denormal_numbers_count(stays, rule):
+    """They are greater than 0, unequal to each other, and add up."""
+    tiny = np.finfo("float32").smallest_subnormal
+    places = np.array([0, 1, 1, 2, 2, 2, 3]), np.array([1, 0, 2, 1, 1, 3, 2])
+    values = np.array([tiny, 3 * tiny, 5 * tiny, tiny, tiny, -tiny, tiny], np.float32)
+    for weights in ("keep", "abs"):
+        agree(Matrix(compressed("csr", 4, *places, values)), symmetrize=rule, weights=weights)
+    agree((np.array([0, 1, 0]), np.array([1, 2, 1]), np.array([tiny, 2 * tiny, 7 * tiny], np.float32)))
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("rule", [None, *SYMMETRIZE])
 def test_a_matrix_of_many_tiles(stays, kind, rule):

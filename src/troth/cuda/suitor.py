@@ -123,14 +123,16 @@ def run(
         kernel((min(resident(kernel, BLOCK) * turns, most),), (BLOCK,), (*rows, *args))
 
     if total < DENSE * n:
+        turn = 0
         run_on(chase, TURNS, state, slots, control)
     else:
+        turn = 1
         run_on(propose_all, TURNS, state, slots, losers, control)
         run_on(look_wide, 1, state, early, control)
         run_on(look_again, 1, 0, slots, losers, places, early, state, later, control)
         run_on(look_again, 1, 1, slots, losers, 0, later, state, slots, control)
     blocks = min(resident(settle, BLOCK), most)
-    launch_together(settle, blocks, BLOCK, *rows, places, state, slots, control)
+    launch_together(settle, blocks, BLOCK, *rows, turn, places, state, slots, control)
     launch(mates, n, state, n, constants, mate)
     # The last word of Control, read when the clock has stopped.
     rounds = memory[control - memory.data.ptr :][: CONTROL].view(np.uint32)[-1]

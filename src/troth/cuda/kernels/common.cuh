@@ -101,6 +101,35 @@ __device__ __forceinline__ u64 hash3(u64 seed, u64 domain, u64 a, u64 b, u64 c) 
     return mix64(hash2(seed, domain, a, b) ^ c);
 }
 
+// ---- numbers ----
+
+// CuPy compiles with -ftz=true, and then arithmetic, comparisons and conversions of float32 take its denormal numbers for
+// 0. So kernels calculate with `number(x)`, a float64 for a float32, and round back with `rounded<T>`. (Sums and products
+// of two float32 that are rounded to float64 first are what float32 arithmetic would give.)
+__device__ __forceinline__ double number(float x) {
+    u32 bits = __float_as_uint(x);
+    if (bits & 0x7f800000u) return (double)x;
+    return (double)(i32)(bits & 0x7fffffu) * (bits >> 31 ? -0x1p-149 : 0x1p-149);
+}
+template <class T>
+__device__ __forceinline__ T number(T x) { return x; }
+
+template <class T>
+struct Rounded {
+    template <class U>
+    __device__ __forceinline__ static T of(U x) { return (T)x; }
+};
+template <>
+struct Rounded<float> {
+    __device__ __forceinline__ static float of(double x) {
+        if (!(fabs(x) < 0x1p-126)) return (float)x;
+        u32 bits = (u32)rint(fabs(x) * 0x1p149);
+        return __uint_as_float(x < 0 ? bits | 0x80000000u : bits);
+    }
+};
+template <class T, class U>
+__device__ __forceinline__ T rounded(U x) { return Rounded<T>::of(x); }
+
 // ---- threads and warps ----
 
 __device__ __forceinline__ i64 thread_id() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }

@@ -106,8 +106,9 @@ struct Found {
     template <class T>
     __device__ __forceinline__ void weigh(T x) {
         u64 b = bits_of(x);
-        nonfinite += !(x - x == 0);
-        nonpositive += !(x > 0);
+        auto y = number(x);
+        nonfinite += !(y - y == 0);
+        nonpositive += !(y > 0);
         most_complement = max(most_complement, ~b);
         greatest = max(greatest, b);
         bits |= b;
@@ -528,7 +529,7 @@ constexpr i64 MAX = 0, MIN = 1, SUM = 2, MEAN = 3;  // cpu/gate.py `MERGE`
 template <class T>
 __device__ __forceinline__ T mean(T a, T b) {
     // Halves first: a sum may be too large. In double, as on the CPU; half of the least number would be 0.
-    return a != b ? (T)((double)a / 2 + (double)b / 2) : a;
+    return number(a) != number(b) ? rounded<T>((double)number(a) / 2 + (double)number(b) / 2) : a;
 }
 
 // Each run of equal keys becomes one key, its values combined in order. found[0] = how many runs above the diagonal are
@@ -549,19 +550,19 @@ __global__ void __launch_bounds__(THREADS)
             if constexpr (IS_THERE<T>) {
                 constexpr bool WHOLE = (T)0.5 == 0;
                 T value = values[e], other = value;
-                double rounded = (double)value;
+                double total_of_run = (double)number(value);
                 i64 next = e + 1;
                 for (; next < total && keys[next] == key; next++) {
                     other = values[next];
-                    rounded += (double)other;
-                    if (mode == MAX) value = max(value, other);
-                    else if (mode == MIN) value = min(value, other);
-                    else if (mode == SUM) value = (T)(value + other);
+                    total_of_run += (double)number(other);
+                    if (mode == MAX) value = number(other) > number(value) ? other : value;
+                    else if (mode == MIN) value = number(other) < number(value) ? other : value;
+                    else if (mode == SUM) value = rounded<T>(number(value) + number(other));
                     else value = mean(value, other);
                 }
                 new_values[to] = value;
-                unequal += high(key) < low(key) && (next != e + 2 || values[e] != other);
-                if (WHOLE && mode == SUM) wrapped |= fabs(rounded - (double)value) >= 0x1p63;
+                unequal += high(key) < low(key) && (next != e + 2 || number(values[e]) != number(other));
+                if (WHOLE && mode == SUM) wrapped |= fabs(total_of_run - (double)number(value)) >= 0x1p63;
             }
         });
     if constexpr (IS_THERE<T>) {
@@ -572,7 +573,7 @@ __global__ void __launch_bounds__(THREADS)
 
 template <class T>
 __device__ __forceinline__ bool is_kept(u64 key, T x) {
-    return high(key) != low(key) && x > 0;
+    return high(key) != low(key) && number(x) > 0;
 }
 
 // counts[b] = how many entries of chunk b are neither loops nor <= 0; found[0] = all of them.

@@ -10,9 +10,9 @@ constexpr int BLOCK = WARPS * WARP;
 constexpr int STAGE = 4 * WARP;       // items that a warp keeps in shared memory
 constexpr u32 FULL_STAGE = 3 * WARP;  // from here on they move to a list: atomics on one word take 3 ns each
 constexpr int STEPS = 4;              // of a chain that `chase` follows
-constexpr int OCTET = 8;              // lanes
+constexpr int TEAM = 16;               // lanes
 constexpr i32 SHORT = 32;             // entries: up to here a lane reads a row,
-constexpr i64 LONG = 512;             // and up to here eight lanes do; longer rows are cut into pieces, for a warp each
+constexpr i64 LONG = 512;             // and up to here a team does; longer rows are cut into pieces, for a warp each
 constexpr i64 PIECE = 1024;           // entries
 constexpr u64 LOST = ~0ull;           // the neighbour holds a better offer
 constexpr u32 NOBODY = ~0u;
@@ -142,14 +142,12 @@ struct Window {
     }
 };
 
-// Whether there is a key and its vertex would take the offer of the vertex of priority `rank`.
+// Whether v, who holds `held`, would take the offer that the vertex of priority `rank` makes for a key.
 template <class W, class K>
-__device__ __forceinline__ bool would_take(const Rows<W>& rows, const Order& order, const K& key, u32 rank,
-                                           const u64* state) {
-    u64 word = key.packed(order);
-    if (!word) return false;
-    u32 v = vertex(order, low(word));
-    return wins(rows.indptr, rows.indices, rows.bits, order, v, pack(high(word), rank), __ldcg(state + v));
+__device__ __forceinline__ bool would_take(const Rows<W>& rows, const Order& order, u32 v, const K& key, u32 rank,
+                                           u64 held) {
+    u64 offer = pack(high(key.packed(order)), rank);
+    return wins(rows.indptr, rows.indices, rows.bits, order, v, offer, held);
 }
 
 // ---- four entries of a row ----
@@ -243,16 +241,22 @@ __device__ __forceinline__ Key<W, COARSE> best_of_row(const Rows<W>& rows, const
         for (int q = 0; q < 4 && ASK; q += 2) {
             if (at + 4 * q >= count) break;
             K keys[8];
-            bool takes[8];
+            u64 held[8];
+            // Three loops, so that all questions are out before the first answer is needed.
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
                 keys[i] = quad[q + i / 4].key(order, i % 4, at + 4 * q + i / 4 * 4, count);
-                takes[i] = keys[i] > best && window.has(order, keys[i]) &&
-                           would_take(rows, order, keys[i], window.rank, state);
+                if (!window.has(order, keys[i])) keys[i] = {};
             }
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
-                if (takes[i] && keys[i] > best) best = keys[i];
+                held[i] = keys[i] > best ? __ldcg(state + quad[q + i / 4].v[i % 4]) : LOST;
+            }
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                u32 v = (u32)quad[q + i / 4].v[i % 4];
+                bool takes = held[i] != LOST && would_take(rows, order, v, keys[i], window.rank, held[i]);
+                if (takes && keys[i] > best) best = keys[i];
             }
         }
     }
@@ -272,27 +276,22 @@ __device__ __forceinline__ Key<W, COARSE> best_of_group(const Rows<W>& rows, con
         Quad<W, COARSE> quad[2];
         quad[0].template read<false>(rows, first, at, count);
         quad[1].template read<false>(rows, first, at + 4 * G, count);
-        K keys[8];
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            keys[i] = quad[i / 4].key(order, i % 4, at + i / 4 * 4 * G, count);
-            if (!window.has(order, keys[i])) keys[i] = {};
-        }
-        for (;;) {
+        // Mostly the best one takes the offer; else it is the ceiling of the next look.
+        K ceiling = window.ceiling;
+        for (bool fresh = window.fresh;; fresh = false) {
             K found = best;
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
-                if (keys[i] > found) found = keys[i];
+                K key = quad[i / 4].key(order, i % 4, at + i / 4 * 4 * G, count);
+                if (key > found && (fresh || ceiling > key)) found = key;
             }
-            if (found == best) break;
-            if (would_take(rows, order, found, window.rank, state)) {
+            if (found == best || !found.reaches(order, window.held)) break;
+            u32 v = vertex(order, low(found.packed(order)));
+            if (would_take(rows, order, v, found, window.rank, __ldcg(state + v))) {
                 best = found;
                 break;
             }
-#pragma unroll
-            for (int i = 0; i < 8; ++i) {
-                if (keys[i] == found) keys[i] = {};
-            }
+            ceiling = found;
         }
         __syncwarp();
         if (G == WARP) best = best.greatest_of_warp();
@@ -305,24 +304,24 @@ __device__ __forceinline__ Key<W, COARSE> best_of_group(const Rows<W>& rows, con
     return best;
 }
 
-// Octet g of the warp reads the row of the g-th lane whose row is of middle length, until all are read; `mine` of those
+// Team g of the warp reads the row of the g-th lane whose row is of middle length, until all are read; `mine` of those
 // lanes gets the best key.
 template <class W, bool COARSE>
 __device__ __forceinline__ void best_of_middles(const Rows<W>& rows, const Order& order, i64 first, i32 count,
                                                 const Window<Key<W, COARSE>>& window, const u64* state,
                                                 Key<W, COARSE>& mine) {
     typedef Key<W, COARSE> K;
-    constexpr int GROUPS = WARP / OCTET;
+    constexpr int GROUPS = WARP / TEAM;
     u32 lane = lane_id(), left = __ballot_sync(FULL, count > SHORT);
     while (left) {
         u32 rest = left, own = left;
         for (int g = 0; g < GROUPS; ++g) rest &= rest - 1;
-        for (u32 g = 0; g < lane / OCTET; ++g) own &= own - 1;
+        for (u32 g = 0; g < lane / TEAM; ++g) own &= own - 1;
         int from = own ? __ffs(own) - 1 : 0;
         i64 its_first = __shfl_sync(FULL, first, from);
         i32 its_count = __shfl_sync(FULL, count, from);
-        K best = best_of_group<W, OCTET, COARSE>(rows, order, its_first, own ? its_count : 0, window.shuffle(from), state);
-        best = best.shuffle(__popc(left & ((1u << lane) - 1)) % GROUPS * OCTET);
+        K best = best_of_group<W, TEAM, COARSE>(rows, order, its_first, own ? its_count : 0, window.shuffle(from), state);
+        best = best.shuffle(__popc(left & ((1u << lane) - 1)) % GROUPS * TEAM);
         if ((left & ~rest) >> lane & 1) mine = best;
         left = rest;
     }
@@ -364,6 +363,16 @@ __device__ __forceinline__ Item loser(const Order& order, u32 u, const K& key, u
 
 // ---- waiting ----
 
+// Append the items of the lanes that have one to a list.
+__device__ __forceinline__ void append(const Item& item, bool has, Item* list, u64* counter) {
+    u32 mask = __ballot_sync(FULL, has);
+    if (!mask) return;
+    u64 at = 0;
+    if (lane_id() == 0) at = atomicAdd(counter, (u64)__popc(mask));
+    at = __shfl_sync(FULL, at, 0);
+    if (has) list[at + __popc(mask & ((1u << lane_id()) - 1))] = item;
+}
+
 // Append the items of the lanes that have one to the warp's stage.
 __device__ __forceinline__ void put(const Item& item, Item* stage, u32& staged) {
     bool has = item.u != NOBODY;
@@ -394,7 +403,7 @@ __device__ __forceinline__ void flush(Item* stage, u32& staged, Item* list, u64*
     __syncwarp();
 }
 
-// Rows that are too long for eight lanes, of the lanes with length > LONG, go to the list of long rows, in pieces.
+// Rows that are too long for a team, of the lanes with length > LONG, go to the list of long rows, in pieces.
 template <class K>
 __device__ __forceinline__ void append_long(const Item& item, i64 length, const Wide<K>& wide, u64* counter) {
     u32 lane = lane_id(), mask = __ballot_sync(FULL, length > LONG);
@@ -518,33 +527,54 @@ __global__ void __launch_bounds__(BLOCK, 3) propose_all(
 
 // Every vertex with a short row makes an offer to its best neighbour that takes it, and so does whom it displaces, for a
 // few steps of the chain; then `queue`, list 2, gets who is left. The other vertices go to the lists of turn 0. For
-// graphs where an offer is quickly asked for: neighbours near in memory, or few.
+// graphs of few edges: everybody in the window is asked, and few registers let many warps wait at a time.
 template <class W, bool COARSE>
-__global__ void __launch_bounds__(BLOCK, 3) chase(
+__global__ void __launch_bounds__(BLOCK, 5) chase(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
         Order order, Wide<Key<W, COARSE>> wide, u64* state, Item* queue, Control* control) {
     typedef Key<W, COARSE> K;
-    __shared__ Item stages[2 * WARPS][STAGE];
+    __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
-    Item *stage = stages[threadIdx.x / WARP], *out = stages[WARPS + threadIdx.x / WARP];
-    u32 staged = 0, waiting = 0, lane = lane_id();
+    Item* stage = stages[threadIdx.x / WARP];
+    u32 staged = 0, lane = lane_id();
     for (i64 group = thread_id() - lane; group < n; group += thread_count()) {
         Item item = {0, group + lane < n ? (u32)(group + lane) | FRESH : NOBODY, 0};
         for (int step = 0; step < STEPS && __any_sync(FULL, item.u != NOBODY); ++step) {
             bool has = item.u != NOBODY;
             u32 u = item.u & ~FRESH;
             i64 begin = has ? indptr[u] : 0, end = has ? indptr[u + 1] : 0;
-            Window<K> window = {K::ceiling(item), has ? peek(state + u) : 0, priority(order, u), (item.u & FRESH) != 0};
-            put_wide(item, end - begin, wide, 0, stage, staged, control);
-            i32 count = end - begin > SHORT ? 0 : (i32)(end - begin);
-            K best = best_of_row<W, COARSE, true>(rows, order, begin, count, window, state);
+            if (__any_sync(FULL, end - begin > SHORT)) {
+                append_long(item, end - begin, wide, &control->longs[0]);
+                append(item, end - begin > SHORT && end - begin <= LONG, wide.middles, &control->middles[0]);
+                if (end - begin > SHORT) end = begin;
+            }
+            Window<K> window = {K::ceiling(item), 0, priority(order, u), (item.u & FRESH) != 0};
+            K best = {};
+            for (i64 e = begin; e < end; e += 4) {
+                K keys[4];
+                i32 v[4];
+                u64 held[4];
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    keys[k] = {};
+                    if (e + k < end) keys[k] = K::of(order, bits[e + k], (u32)(v[k] = indices[e + k]));
+                    if (!window.has(order, keys[k])) keys[k] = {};
+                }
+#pragma unroll
+                for (int k = 0; k < 4; ++k) held[k] = keys[k] > best ? __ldcg(state + v[k]) : LOST;
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    bool takes = held[k] != LOST && would_take(rows, order, (u32)v[k], keys[k], window.rank, held[k]);
+                    if (takes && keys[k] > best) best = keys[k];
+                }
+            }
+            __syncwarp();
             item = loser(order, u, best, propose(rows, order, u, best, state));
         }
-        put(item, out, waiting);
-        if (waiting >= FULL_STAGE) flush(out, waiting, queue, &control->queue[2]);
+        put(item, stage, staged);
+        if (staged >= FULL_STAGE) flush(stage, staged, queue, &control->queue[2]);
     }
-    flush(stage, staged, wide.of(0).middles, &control->middles[0]);
-    flush(out, waiting, queue, &control->queue[2]);
+    flush(stage, staged, queue, &control->queue[2]);
 }
 
 // The vertices with other than short rows in the lists of a turn look for a neighbour that takes their offer, and
@@ -553,7 +583,7 @@ template <class W, class K>
 __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& order, const Wide<K>& all, int turn,
                                              int to, u64* state, Item* stage, Item* queue, Control* control) {
     constexpr bool COARSE = sizeof(K) != sizeof(u64);
-    constexpr i64 GROUPS = WARP / OCTET;
+    constexpr i64 GROUPS = WARP / TEAM;
     Wide<K> wide = all.of(turn);
     u32 staged = 0, lane = lane_id();
     i64 warp = thread_id() / WARP, warps = thread_count() / WARP;
@@ -563,16 +593,16 @@ __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& o
         if (staged >= FULL_STAGE) flush(stage, staged, queue, &control->queue[to]);
     }
     for (i64 at = warp * GROUPS; at < count; at += warps * GROUPS) {
-        i64 place = at + lane / OCTET;
+        i64 place = at + lane / TEAM;
         Item item = {0, NOBODY, 0};
         if (place < count) item = wide.middles[place];
         bool has = item.u != NOBODY;
         u32 u = item.u & ~FRESH;
         i64 begin = has ? rows.indptr[u] : 0, end = has ? rows.indptr[u + 1] : 0;
         Window<K> window = {K::ceiling(item), has ? peek(state + u) : 0, priority(order, u), (item.u & FRESH) != 0};
-        K best = best_of_group<W, OCTET, COARSE>(rows, order, begin, (i32)(end - begin), window, state);
+        K best = best_of_group<W, TEAM, COARSE>(rows, order, begin, (i32)(end - begin), window, state);
         Item again = {0, NOBODY, 0};
-        if (has && lane % OCTET == 0) again = loser(order, u, best, propose(rows, order, u, best, state));
+        if (has && lane % TEAM == 0) again = loser(order, u, best, propose(rows, order, u, best, state));
         put(again, stage, staged);
         if (staged >= FULL_STAGE) flush(stage, staged, queue, &control->queue[to]);
     }
@@ -592,7 +622,7 @@ __global__ void __launch_bounds__(BLOCK, 4) look_wide(
 // Those in slots, as propose_all leaves them (`slotted` places), and in `queue`, list `turn`, look again; whoever that
 // displaces goes to `next`, and vertices with other than short rows to the lists of `turn` + 1.
 template <class W, bool COARSE>
-__global__ void __launch_bounds__(BLOCK, 3) look_again(
+__global__ void __launch_bounds__(BLOCK, 2) look_again(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
         Order order, Wide<Key<W, COARSE>> wide, i64 turn, const Item* slots, const u32* __restrict__ losers,
         i64 slotted, const Item* queue, u64* state, Item* next, Control* control) {
@@ -632,19 +662,19 @@ __global__ void __launch_bounds__(BLOCK, 3) look_again(
     flush(aside, put_aside, wide.of((int)turn + 1).middles, &control->middles[turn + 1]);
 }
 
-// Rounds until nobody waits, from the lists that the other kernels have left. `queue` has two sides, of `places`. All
-// blocks run at one time.
+// Rounds until nobody waits, from queue 2 and the wide lists of turns `turn`..2 on. `queue` has two sides, of `places`.
+// All blocks run at one time.
 template <class W, bool COARSE>
 __global__ void __launch_bounds__(BLOCK, 2) settle(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
-        Order order, Wide<Key<W, COARSE>> wide, i64 places, u64* state, Item* queue, Control* control) {
+        Order order, Wide<Key<W, COARSE>> wide, i64 turn, i64 places, u64* state, Item* queue, Control* control) {
     typedef Key<W, COARSE> K;
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
     Item* stage = stages[threadIdx.x / WARP];
     u32 staged = 0, lane = lane_id(), round = 0, met = 0;
     i64 warp = thread_id() / WARP, warps = thread_count() / WARP;
-    for (int turn = 0; turn < 3; ++turn) look_at_wide(rows, order, wide, turn, 2, state, stage, queue, control);
+    for (; turn < 3; ++turn) look_at_wide(rows, order, wide, (int)turn, 2, state, stage, queue, control);
     meet(&control->arrived, ++met * gridDim.x);
     for (;; ++round) {
         u64 *theirs = &control->waiting[(round + 1) % 3], *their_longs = &control->waiting_longs[(round + 1) % 3];

@@ -47,7 +47,7 @@ __global__ void add_blocks(i32 n, const i32* __restrict__ mate, const T* __restr
 #pragma unroll
         for (int i = lane_id(); i < TILE; i += WARP) {
             i64 v = first + i;
-            tile[i] = v < last && mate[v] > v ? (double)held[v] : 0.0;
+            tile[i] = v < last && mate[v] > v ? number(held[v]) : 0.0;
         }
         __syncwarp();
         if (lane_id() == 0) {
@@ -172,7 +172,7 @@ struct Units {
 __device__ __forceinline__ i64 units_up(double w, const Units& units) {
     return max(1ll, (i64)ceil(w * units.first * units.second));
 }
-__device__ __forceinline__ i64 units_up(float w, const Units& units) { return units_up((double)w, units); }
+__device__ __forceinline__ i64 units_up(float w, const Units& units) { return units_up(number(w), units); }
 template <class W>
 __device__ __forceinline__ i64 units_up(W w, const Units& units) { return (i64)w << units.exponent; }
 
@@ -180,7 +180,7 @@ __device__ __forceinline__ i64 units_up(W w, const Units& units) { return (i64)w
 __device__ __forceinline__ i64 units_down(double w, const Units& units) {
     return (i64)(w * units.first * units.second);
 }
-__device__ __forceinline__ i64 units_down(float w, const Units& units) { return units_down((double)w, units); }
+__device__ __forceinline__ i64 units_down(float w, const Units& units) { return units_down(number(w), units); }
 template <class W>
 __device__ __forceinline__ i64 units_down(W w, const Units& units) { return (i64)w << units.exponent; }
 
