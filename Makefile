@@ -8,13 +8,14 @@ BIN := $(VENV)/bin
 endif
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint bench-cpu fuzz clean
+.PHONY: help demo test lint bench-cpu bench-gpu fuzz clean
 
 help:
 	@echo "make demo       match a graph of a million edges, verify it, draw a small one (demo/)"
 	@echo "make test       all tests"
 	@echo "make lint       style checks"
 	@echo "make bench-cpu  measure against NetworKit and others on this machine"
+	@echo "make bench-gpu  measure on this machine's GPU; CUPY=cupy-cuda12x for a driver of CUDA 12"
 	@echo "make fuzz       read damaged files for a minute"
 	@echo "make clean      remove what was made, compiled kernels included, but for .venv"
 
@@ -47,6 +48,11 @@ lint: $(READY)
 bench-cpu: $(READY)
 	$(BIN)/python -m pip install --quiet networkit
 	$(BIN)/python benchmarks/cpu.py
+
+CUPY ?= cupy-cuda13x
+bench-gpu: $(READY)
+	$(BIN)/python -m pip install --quiet "$(CUPY)[ctk]"
+	$(BIN)/python benchmarks/gpu.py
 
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz/fuzz_readers.py --seconds 60

@@ -11,22 +11,17 @@ JSON with the machine, the versions and the commit.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
 import tracemalloc
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from rich.console import Console
-from rich.table import Table
+from _report import ask
 
 import troth
 
@@ -257,51 +252,5 @@ QUESTIONS = {
 }
 
 
-def machine() -> dict:
-    """Where and with what this was measured."""
-    cpu = platform.processor()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [
-            line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        ]
-        cpu = names[0] if names else cpu
-    versions = {"python": platform.python_version()}
-    for name in ("troth", "numpy", "scipy", "numba", "networkit"):
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = None
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False).stdout
-    return {"cpu": cpu, "cores": os.cpu_count(), "versions": versions, "commit": commit.strip() or None}
-
-
-def show(title: str, rows: list[dict]) -> None:
-    """Print one table."""
-    table = Table(title=title, title_justify="left")
-    for column in rows[0]:
-        table.add_column(column, justify="left" if isinstance(rows[0][column], str) else "right")
-    for row in rows:
-        table.add_row(*(f"{value:.3g}" if isinstance(value, float) else str(value) for value in row.values()))
-    Console(width=200).print(table)
-
-
-def main() -> None:
-    """Ask some questions, print the answers and keep them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("questions", nargs="*", choices=[*QUESTIONS, []], help="by default all")
-    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
-    parser.add_argument("--output", type=Path, default=HERE / "results" / "cpu.json")
-    options = parser.parse_args()
-    results = {"machine": machine(), "threads": options.threads}
-    for name in options.questions or QUESTIONS:
-        results[name] = QUESTIONS[name](options.threads)
-        show(f"{name}: {QUESTIONS[name].__doc__}", results[name])
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    partial = options.output.with_suffix(".part")
-    partial.write_text(json.dumps(results, indent=1) + "\n")
-    partial.replace(options.output)
-
-
 if __name__ == "__main__":
-    main()
+    ask(__doc__, QUESTIONS, "cpu", threads=min(2, os.cpu_count() or 1))

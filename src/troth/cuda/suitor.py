@@ -3,22 +3,23 @@
 Reference: F. Manne and M. Halappanavar, IPDPS 2014; Md. Naim et al., HiPC 2015; ``cpu/suitor.py`` for the algorithm and
 why its result does not depend on any order of events.
 
-Three kernels, and nothing read back in between:
+A row of up to 48 entries is read by one lane, four entries to a load; one of up to 512 by a team of 16 lanes; longer
+ones are cut into pieces, for a warp each, so that no hub is one warp's alone. A vertex that looks again asks only
+neighbours whose keys lie between the offer that it holds (its mate will be no worse) and the neighbour that it lost
+last (all better ones have refused for good). Nothing is read back in between. Two plans:
 
-1. ``propose_all`` streams the graph once. A vertex makes an offer to its heaviest neighbour, found without a look at
-   anyone's offer, or else to the second heaviest. On random weights most of these offers stand for good.
-2. ``settle`` goes on in rounds, for those whose offers failed or were displaced, until none is left. Its blocks all run
-   at one time and meet between rounds, so the host need not know how many there are. A warp takes 32 waiting vertices,
-   and whom they displace waits in its shared memory; there are few rounds, since a warp that has a full 32 of its own
-   takes those, and in the end every warp finishes what it has.
-3. ``mates`` turns offers into mates.
+- *Dense graphs* are streamed once: ``propose_all`` finds the heaviest neighbour of every short row without a look at
+  any offer, and ``look_wide`` that of the others. Most of these offers stand. Then ``look_again`` and ``look_wide``
+  take those who lost, twice.
+- *Sparse graphs*: ``chase`` asks at once, and follows a chain of displaced vertices for a few steps.
 
-Rows are read by groups of 1, 2, 4 or 8 lanes, according to the mean degree, four entries at a time; longer ones by a
-warp; those above 512 entries are cut into pieces, so that no hub is one warp's alone. A vertex that looks again reads
-only keys between the offer that it holds and the neighbour that refused it last: the window needs no gather, and only
-the best two in it are asked.
+What is left ``settle`` does in rounds: its blocks all run at one time and meet between rounds, so the host need not
+know how many there are. In the end every warp follows its own chains. ``mates`` turns offers into mates.
 
-Memory: 44 bytes a vertex, and up to 1/16 byte an entry for long rows.
+Lists are filled by way of shared memory, some 96 items for one addition to a list's counter: additions to one word take
+about 3 ns each, whoever makes them, and one for every warp would take longer than all the rest.
+
+Memory: 50 bytes a vertex, and for rows that are not short up to 2 bytes an entry.
 """
 
 from __future__ import annotations
@@ -35,19 +36,27 @@ from troth.order import Order
 
 # As in suitor.cu.
 BLOCK = 256
-SHORT, LONG, PIECE = 32, 512, 1024
+SHORT, LONG, PIECE = 48, 512, 1024
 ITEM, KEY, CONTROL = 16, 16, 16 * 8  # bytes; a key has 8 or 16
 TURNS = 8  # times more blocks than run at a time, where blocks take unequal time
 DENSE = 12  # mean degree from which rows that are not short have a kernel of their own
 
-_WIDE = np.dtype([(name, "u8") for name in ("middles", "longs", "owners", "done", "best")] + [
-    (name, "i8") for name in ("most_middles", "most_longs", "most_pieces")
-])
+_WIDE = np.dtype(
+    [(name, "u8") for name in ("middles", "longs", "owners", "done", "best")]
+    + [(name, "i8") for name in ("most_middles", "most_longs", "most_pieces")]
+)
 
-KERNELS = ("chase", "propose_all", "look_wide", "look_again", "settle")
 PROGRAMS = {
-    (word, coarse): (*(f"{name}<{word}, {str(coarse).lower()}>" for name in KERNELS), "mates")
-    for word, coarse in (("u8", False), ("u16", False), ("u32", False), ("u64", False), ("u64", True))
+    (word, coarse): (
+        f"chase<{word}, {coarse}>",
+        f"propose_all<{word}, {coarse}>",
+        f"look_wide<{word}, {coarse}, false>",
+        f"look_wide<{word}, {coarse}, true>",
+        f"look_again<{word}, {coarse}>",
+        f"settle<{word}, {coarse}>",
+        "mates",
+    )
+    for word, coarse in (("u8", "false"), ("u16", "false"), ("u32", "false"), ("u64", "false"), ("u64", "true"))
 }
 
 
@@ -86,8 +95,8 @@ def run(
     if not total:
         return cp.full(n, -1, np.int32), {"rounds": 0}
     word = word_of(graph.weights)
-    programs = load("suitor", PROGRAMS[word, bool(order.coarse) and word == "u64"])
-    chase, propose_all, look_wide, look_again, settle, mates = programs
+    coarse = "true" if word == "u64" and order.coarse else "false"
+    chase, propose_all, offer_wide, look_wide, look_again, settle, mates = load("suitor", PROGRAMS[word, coarse])
 
     # One piece of memory, cut into what starts as zeros and what does not.
     places = -(-n // 32) * 32
@@ -108,7 +117,7 @@ def run(
         at[name] = size
         size += -(-length // 256) * 256
     memory, mate = cp.empty(size, np.uint8), cp.empty(n, np.int32)
-    memory[: at["queue"]].fill(0)
+    zeroed = memory[: at["queue"]]
     at = {name: memory.data.ptr + place for name, place in at.items()}
     state, control, losers, early = at["state"], at["control"], at["losers"], at["early"]
     slots, later = at["queue"], at["queue"] + places * ITEM  # its two sides
@@ -122,18 +131,22 @@ def run(
     def run_on(kernel, turns, *args):
         kernel((min(resident(kernel, BLOCK) * turns, most),), (BLOCK,), (*rows, *args))
 
+    start = cp.cuda.Event()
+    start.record()
+    zeroed.fill(0)
     if total < DENSE * n:
         turn = 0
         run_on(chase, TURNS, state, slots, control)
     else:
-        turn = 1
+        turn = 2
         run_on(propose_all, TURNS, state, slots, losers, control)
-        run_on(look_wide, 1, state, early, control)
+        run_on(offer_wide, 1, 0, state, early, control)
         run_on(look_again, 1, 0, slots, losers, places, early, state, later, control)
+        run_on(look_wide, 1, 1, state, later, control)
         run_on(look_again, 1, 1, slots, losers, 0, later, state, slots, control)
     blocks = min(resident(settle, BLOCK), most)
     launch_together(settle, blocks, BLOCK, *rows, turn, places, state, slots, control)
     launch(mates, n, state, n, constants, mate)
     # The last word of Control, read when the clock has stopped.
-    rounds = memory[control - memory.data.ptr :][: CONTROL].view(np.uint32)[-1]
-    return mate, {"rounds": rounds}
+    rounds = memory[control - memory.data.ptr :][:CONTROL].view(np.uint32)[-1]
+    return mate, {"rounds": rounds, "start": start}

@@ -70,8 +70,8 @@ def _back(array: Any, graph: Graph) -> Any:
 def run_there(engine: Engine, device: str, graph: Graph, ties: str, seed: int, words: dict) -> tuple[Any, dict]:
     """Run an engine on a GPU for a graph that may live elsewhere; ``stats`` separates copying from computing.
 
-    ``seconds["kernels"]`` is the time on the device alone, between the first launch and the end of the last; counts that
-    an engine leaves on the device are read after that.
+    ``seconds["kernels"]`` is the time on the device, from the call of the engine, or from the event that it returns as
+    ``stats["start"]``, to the end of its last kernel. Counts that an engine leaves on the device are read after that.
     """
     cp = cupy()
     there, number, copy_in = _placed(graph, device)
@@ -85,7 +85,7 @@ def run_there(engine: Engine, device: str, graph: Graph, ties: str, seed: int, w
         clock.append(perf_counter())
         mate = _back(mate, graph)
     seconds = {"copy": copy_in + perf_counter() - clock[1], "match": clock[1] - clock[0]}
-    seconds["kernels"] = cp.cuda.get_elapsed_time(*events) / 1000
+    seconds["kernels"] = cp.cuda.get_elapsed_time(stats.pop("start", events[0]), events[1]) / 1000
     stats = {name: value.item() if is_on_device(value) else value for name, value in stats.items()}
     return mate, {**stats, "device": f"cuda:{number}", "seconds": {**seconds, **stats.get("seconds", {})}}
 

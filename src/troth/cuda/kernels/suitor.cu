@@ -11,7 +11,7 @@ constexpr int STAGE = 4 * WARP;       // items that a warp keeps in shared memor
 constexpr u32 FULL_STAGE = 3 * WARP;  // from here on they move to a list: atomics on one word take 3 ns each
 constexpr int STEPS = 4;              // of a chain that `chase` follows
 constexpr int TEAM = 16;               // lanes
-constexpr i32 SHORT = 32;             // entries: up to here a lane reads a row,
+constexpr i32 SHORT = 48;             // entries: up to here a lane reads a row,
 constexpr i64 LONG = 512;             // and up to here a team does; longer rows are cut into pieces, for a warp each
 constexpr i64 PIECE = 1024;           // entries
 constexpr u64 LOST = ~0ull;           // the neighbour holds a better offer
@@ -264,9 +264,9 @@ __device__ __forceinline__ Key<W, COARSE> best_of_row(const Rows<W>& rows, const
     return best;
 }
 
-// G lanes read a row together, and all get the best key in the window whose vertex would take the offer. Two quads of a
-// lane are on their way at a time; a lane asks the best of its eight, and the next if that refuses.
-template <class W, int G, bool COARSE>
+// G lanes read a row together, and all get the best key, with ASK of those in the window whose vertex would take the
+// offer. Two quads of a lane are on their way at a time; a lane asks the best of its eight, and the next if that refuses.
+template <class W, int G, bool COARSE, bool ASK>
 __device__ __forceinline__ Key<W, COARSE> best_of_group(const Rows<W>& rows, const Order& order, i64 first, i32 count,
                                                         const Window<Key<W, COARSE>>& window, const u64* state) {
     typedef Key<W, COARSE> K;
@@ -274,11 +274,15 @@ __device__ __forceinline__ Key<W, COARSE> best_of_group(const Rows<W>& rows, con
     i32 before = (i32)(first & 3), most = (i32)warp_max(FULL, (u32)(count ? count + before : 0));
     for (i32 at = 4 * (i32)(lane_id() % G) - before; most > 0; at += 8 * G, most -= 8 * G) {
         Quad<W, COARSE> quad[2];
-        quad[0].template read<false>(rows, first, at, count);
-        quad[1].template read<false>(rows, first, at + 4 * G, count);
+        quad[0].template read<!ASK>(rows, first, at, count);
+        quad[1].template read<!ASK>(rows, first, at + 4 * G, count);
+        if (!ASK) {
+            best = quad[1].best(order, at + 4 * G, count, quad[0].best(order, at, count, best));
+            if (most > 8 * G) continue;
+        }
         // Mostly the best one takes the offer; else it is the ceiling of the next look.
         K ceiling = window.ceiling;
-        for (bool fresh = window.fresh;; fresh = false) {
+        for (bool fresh = window.fresh; ASK; fresh = false) {
             K found = best;
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
@@ -320,7 +324,8 @@ __device__ __forceinline__ void best_of_middles(const Rows<W>& rows, const Order
         int from = own ? __ffs(own) - 1 : 0;
         i64 its_first = __shfl_sync(FULL, first, from);
         i32 its_count = __shfl_sync(FULL, count, from);
-        K best = best_of_group<W, TEAM, COARSE>(rows, order, its_first, own ? its_count : 0, window.shuffle(from), state);
+        Window<K> its = window.shuffle(from);
+        K best = best_of_group<W, TEAM, COARSE, true>(rows, order, its_first, own ? its_count : 0, its, state);
         best = best.shuffle(__popc(left & ((1u << lane) - 1)) % GROUPS * TEAM);
         if ((left & ~rest) >> lane & 1) mine = best;
         left = rest;
@@ -442,7 +447,7 @@ __device__ __forceinline__ void put_wide(Item item, i64 length, const Wide<K>& a
 
 // The warp reads piece p of a long row. Who reads the last one makes the row's offer. Returns who has to look again, to
 // the first lane.
-template <class W, class K>
+template <bool ASK, class W, class K>
 __device__ __forceinline__ Item read_piece(const Rows<W>& rows, const Order& order, i64 p, const Wide<K>& wide,
                                            u64* state) {
     Item nobody = {0, NOBODY, 0};
@@ -453,8 +458,9 @@ __device__ __forceinline__ Item read_piece(const Rows<W>& rows, const Order& ord
     u32 parts = (u32)((end - begin + PIECE - 1) / PIECE), start = item.more, others = parts - 1;
     item.more = ~0u;
     Window<K> window = {K::ceiling(item), peek(state + u), priority(order, u), (item.u & FRESH) != 0};
-    K best = best_of_group<W, WARP, sizeof(K) != sizeof(u64)>(rows, order, first, (i32)min(PIECE, end - first), window,
-                                                              state);
+    constexpr bool COARSE = sizeof(K) != sizeof(u64);
+    i32 count = (i32)min(PIECE, end - first);
+    K best = best_of_group<W, WARP, COARSE, ASK>(rows, order, first, count, window, state);
     if (lane_id() == 0) {
         wide.best[p] = best;
         __threadfence();
@@ -578,8 +584,8 @@ __global__ void __launch_bounds__(BLOCK, 5) chase(
 }
 
 // The vertices with other than short rows in the lists of a turn look for a neighbour that takes their offer, and
-// `queue`, list `to`, gets who has to look again.
-template <class W, class K>
+// `queue`, list `to`, gets who has to look again. Without ASK the heaviest neighbour gets the offer, unasked.
+template <bool ASK, class W, class K>
 __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& order, const Wide<K>& all, int turn,
                                              int to, u64* state, Item* stage, Item* queue, Control* control) {
     constexpr bool COARSE = sizeof(K) != sizeof(u64);
@@ -589,7 +595,7 @@ __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& o
     i64 warp = thread_id() / WARP, warps = thread_count() / WARP;
     i64 parts = (i64)(control->longs[turn] & COUNT_MASK), count = (i64)control->middles[turn];
     for (i64 p = warp; p < parts; p += warps) {
-        put(read_piece(rows, order, p, wide, state), stage, staged);
+        put(read_piece<ASK>(rows, order, p, wide, state), stage, staged);
         if (staged >= FULL_STAGE) flush(stage, staged, queue, &control->queue[to]);
     }
     for (i64 at = warp * GROUPS; at < count; at += warps * GROUPS) {
@@ -600,7 +606,7 @@ __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& o
         u32 u = item.u & ~FRESH;
         i64 begin = has ? rows.indptr[u] : 0, end = has ? rows.indptr[u + 1] : 0;
         Window<K> window = {K::ceiling(item), has ? peek(state + u) : 0, priority(order, u), (item.u & FRESH) != 0};
-        K best = best_of_group<W, TEAM, COARSE>(rows, order, begin, (i32)(end - begin), window, state);
+        K best = best_of_group<W, TEAM, COARSE, ASK>(rows, order, begin, (i32)(end - begin), window, state);
         Item again = {0, NOBODY, 0};
         if (has && lane % TEAM == 0) again = loser(order, u, best, propose(rows, order, u, best, state));
         put(again, stage, staged);
@@ -609,14 +615,15 @@ __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& o
     flush(stage, staged, queue, &control->queue[to]);
 }
 
-// look_at_wide, turn 0; queue 0 gets who has to look again.
-template <class W, bool COARSE>
+// look_at_wide of one turn; the queue of that turn gets who has to look again.
+template <class W, bool COARSE, bool ASK>
 __global__ void __launch_bounds__(BLOCK, 4) look_wide(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
-        Order order, Wide<Key<W, COARSE>> wide, u64* state, Item* queue, Control* control) {
+        Order order, Wide<Key<W, COARSE>> wide, i64 turn, u64* state, Item* queue, Control* control) {
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
-    look_at_wide(rows, order, wide, 0, 0, state, stages[threadIdx.x / WARP], queue, control);
+    Item* stage = stages[threadIdx.x / WARP];
+    look_at_wide<ASK>(rows, order, wide, (int)turn, (int)turn, state, stage, queue, control);
 }
 
 // Those in slots, as propose_all leaves them (`slotted` places), and in `queue`, list `turn`, look again; whoever that
@@ -674,7 +681,7 @@ __global__ void __launch_bounds__(BLOCK, 2) settle(
     Item* stage = stages[threadIdx.x / WARP];
     u32 staged = 0, lane = lane_id(), round = 0, met = 0;
     i64 warp = thread_id() / WARP, warps = thread_count() / WARP;
-    for (; turn < 3; ++turn) look_at_wide(rows, order, wide, (int)turn, 2, state, stage, queue, control);
+    for (; turn < 3; ++turn) look_at_wide<true>(rows, order, wide, (int)turn, 2, state, stage, queue, control);
     meet(&control->arrived, ++met * gridDim.x);
     for (;; ++round) {
         u64 *theirs = &control->waiting[(round + 1) % 3], *their_longs = &control->waiting_longs[(round + 1) % 3];
@@ -685,7 +692,7 @@ __global__ void __launch_bounds__(BLOCK, 2) settle(
         Item *now = queue + round % 2 * places, *next = queue + (round + 1) % 2 * places;
         Wide<K> here = wide.of(round % 2), there = wide.of((round + 1) % 2);
         for (i64 p = warp; p < parts; p += warps) {
-            put(read_piece(rows, order, p, here, state), stage, staged);
+            put(read_piece<true>(rows, order, p, here, state), stage, staged);
             if (staged >= FULL_STAGE) flush(stage, staged, next, theirs);
         }
         flush(stage, staged, next, theirs);
