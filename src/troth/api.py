@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.engines import Engine, find_engine, read_options
+from troth.engines import Engine, check_device, find_engine, read_options
 from troth.errors import DeviceMemoryError
 from troth.graph import Graph, as_graph, check_seed
 from troth.matching import Matching
@@ -78,7 +78,7 @@ def match(
     """
     engine = find_engine(algorithm, device, options)
     read_options(engine, options)
-    _check_device(engine, device)
+    check_device(engine, device)
     seed = check_seed(seed)
     clock = [perf_counter()]
     graph = as_graph(g)
@@ -89,7 +89,8 @@ def match(
     try:
         mate, stats = _run(engine, device, graph, ties, seed, threads, progress, options)
     except DeviceMemoryError as error:
-        if device != "auto" or "cpu" not in (engine := find_engine(algorithm, "auto", options)).device:
+        engine = find_engine(algorithm, "auto", options)
+        if device != "auto" or engine.device != "cpu":
             raise
         note = f"on the CPU, since {error}"
         mate, stats = _run(engine, "cpu", graph, ties, seed, threads, progress, options)
@@ -105,14 +106,6 @@ def match(
         certificate = certify_matching(graph, mate, threads=threads)
         stats["seconds"]["certify"] = perf_counter() - start
     return Matching(graph, mate, algorithm, where, ties, seed, stats, certificate)
-
-
-def _check_device(engine: Engine, device: str) -> None:
-    """Refuse a GPU that is not there before any work is done for it."""
-    if engine.device == "cuda":
-        from troth.cuda._device import device_number
-
-        device_number(device.replace("auto", "cuda"))
 
 
 def _best_device(graph: Graph) -> str:
@@ -174,7 +167,7 @@ def strongest(
     given = {} if gpu_threads is None else {"gpu_threads": gpu_threads}
     engine = find_engine("handshake", device, given)
     chosen = read_options(engine, given)
-    _check_device(engine, device)
+    check_device(engine, device)
     seed = check_seed(seed)
     graph = as_graph(g)
     if device == "auto":

@@ -173,12 +173,18 @@ TABLE = (
         options={"gpu_threads": Option(None, threads_or_none, "GPU threads of each kernel")},
     ),
     Engine("greedy", "cuda", "troth.cuda.greedy:run", "edges sorted on a GPU"),
-    Engine(
-        "blue-red", "cuda", "troth.cuda.blue_red:run", "random colours, on a GPU", dominant=False, options=BLUE_RED
-    ),
+    Engine("blue-red", "cuda", "troth.cuda.blue_red:run", "random colours, on a GPU", dominant=False, options=BLUE_RED),
 )
 
 ALGORITHMS = tuple(dict.fromkeys(engine.algorithm for engine in TABLE))
+
+
+def check_device(engine: Engine, device: str) -> None:
+    """Refuse a GPU that is not there before any work is done for it."""
+    if engine.device == "cuda":
+        from troth.cuda._device import device_number
+
+        device_number(device.replace("auto", "cuda"))
 
 
 def promises_dominance(algorithm: str) -> bool:

@@ -201,9 +201,8 @@ def as_graph(
         return replace(again, notes={**obj.notes, **again.notes})
     source = obj if isinstance(obj, (Matrix, Edges)) else _open(obj, base, columns)
     gate = _from_matrix if isinstance(source, Matrix) else _from_edges
-    if hasattr(
-        getattr(source.matrix, "data", None) if gate is _from_matrix else source.row, "__cuda_array_interface__"
-    ):
+    array = getattr(source.matrix, "data", None) if isinstance(source, Matrix) else source.row
+    if hasattr(array, "__cuda_array_interface__"):
         from troth.cuda.gate import as_device_graph as gate
     return gate(source, weights, symmetrize, np.uint64(seed % 2**64))
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from troth.cuda._device import cupy, is_on_device, to_host, using
 from troth.errors import TrothError
 from troth.graph import Graph
-from troth.verify import Certificate, kernels_of, mates_near, on_host
+from troth.verify import Certificate, kernels_of, mates_near
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,15 +77,14 @@ class Matching:
     @contextmanager
     def _mates(self) -> Iterator[tuple[ModuleType, Any]]:
         """NumPy or CuPy, and the mates as an array of it; their GPU is the current one meanwhile."""
-        if not hasattr(self.mate, "__cuda_array_interface__"):
+        if not is_on_device(self.mate):
             yield np, np.asarray(self.mate)
             return
-        from troth.cuda._device import cupy, using
+        from troth.interop.cupy import as_cupy
 
-        cp = cupy()
-        mate = self.mate if isinstance(self.mate, cp.ndarray) else cp.asarray(self.mate)
+        mate = as_cupy(self.mate, "the mates")
         with using(mate.device.id):
-            yield cp, mate
+            yield cupy(), mate
 
     def edges(self) -> np.ndarray:
         """The pairs (u, v), u < v by vertex number, in the order of u, as an array of two columns, where the mates are.
@@ -94,7 +94,7 @@ class Matching:
         with self._mates() as (xp, mate):
             smaller = xp.flatnonzero(mate > xp.arange(len(mate), dtype=np.int32))
             pairs = xp.stack([smaller, mate[smaller]], axis=1).astype(np.int32)
-        return pairs if self.graph.ids is None else np.asarray(self.graph.ids)[on_host(pairs)]
+        return pairs if self.graph.ids is None else np.asarray(self.graph.ids)[to_host(pairs)]
 
     def labels(self) -> np.ndarray:
         """A cluster number for every vertex: pairs and unmatched vertices are clusters, numbered by first vertex.
@@ -110,11 +110,11 @@ class Matching:
         """The pairs as a table with the columns source, target and weight, of the library of ``like``, on the host."""
         from troth.interop.tables import edges_to_table
 
-        source, target = on_host(self.edges()).T
+        source, target = to_host(self.edges()).T
         with kernels_of(self.graph) as kernels:
             mate = mates_near(self.graph, self.mate)
-            held = on_host(self._held(kernels, mate).view(self.graph.weights.dtype))
-        mate = on_host(mate)
+            held = to_host(self._held(kernels, mate).view(self.graph.weights.dtype))
+        mate = to_host(mate)
         return edges_to_table(source, target, held[mate > np.arange(len(mate))], like)
 
     def to_dict(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from troth.cuda._device import cupy, device_number, is_on_device, to_host, using
 from troth.errors import TrothError
 from troth.graph import Graph, as_graph
 
@@ -210,8 +211,6 @@ def kernels_of(graph: Graph) -> Iterator[ModuleType]:
     if graph.device == "cpu":
         yield import_module("troth.cpu.verify")
     else:
-        from troth.cuda._device import device_number, using
-
         with using(device_number(graph.device)):
             yield import_module("troth.cuda.verify")
 
@@ -248,31 +247,20 @@ def mates_near(graph: Graph, mates: Any) -> Any:
         if mates.dtype.kind == "u":
             wrapped |= mate < 0
         mate[wrapped] = -2
-    return mate if graph.device == "cpu" else _on_gpu(mate)
+    return mate if graph.device == "cpu" else cupy().asarray(mate)
 
 
 def _as_array(mates: Any, graph: Graph) -> Any:
     """Mates as an array of their own type: CuPy's where both they and the graph are on a GPU, else NumPy's."""
-    return _on_gpu(mates) if graph.device != "cpu" and _is_on_gpu(mates) else on_host(mates)
+    return cupy().asarray(mates) if graph.device != "cpu" and is_on_device(mates) else mates_on_host(mates)
 
 
-def _is_on_gpu(array: Any) -> bool:
-    return hasattr(array, "__cuda_array_interface__")
-
-
-def _on_gpu(array: Any) -> Any:
-    """A CuPy array, on the current device, of what is on the host or, perhaps in another library's array, on a GPU."""
-    from troth.cuda._device import cupy
-
-    return cupy().asarray(array)
-
-
-def on_host(array: Any) -> np.ndarray:
-    """A NumPy array of what may be on a GPU."""
-    if _is_on_gpu(array):
-        return _on_gpu(array).get()
+def mates_on_host(mates: Any) -> np.ndarray:
+    """Mates as an array of NumPy, of their own type."""
+    if is_on_device(mates):
+        return to_host(mates)
     try:
-        return np.asarray(array)
+        return np.asarray(mates)
     except ValueError:
         raise TrothError("mates must be one array of whole numbers, one for each vertex") from None
 

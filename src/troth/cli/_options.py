@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from troth.engines import ALGORITHMS, DEVICES, TABLE, Engine, find_engine, read_options
+from troth.engines import ALGORITHMS, DEVICES, TABLE, Engine, check_device, find_engine, read_options
 from troth.errors import TrothError
 
 if TYPE_CHECKING:
@@ -113,10 +113,7 @@ def choose_engine(algorithm: str, device: str, given: dict[str, str], gpu_thread
         able = ", ".join(f"{row.algorithm} on {row.device}" for row in TABLE if "gpu_threads" in row.options)
         raise TrothError(f"{algorithm} on {engine.device} takes no --gpu-threads: choose {able}, or leave it out")
     read_options(engine, given)
-    if engine.device == "cuda":
-        from troth.cuda._device import device_number
-
-        device_number(device.replace("auto", "cuda"))
+    check_device(engine, device)
     return engine
 
 

@@ -13,8 +13,11 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from troth.errors import DeviceMemoryError, TrothError
 
+DLPACK = (2, 13)  # DLPack's numbers of a device's own and of managed memory
 INSTALL = 'pip install "troth[cuda13]" (or "troth[cuda12]" for a driver of CUDA 12)'
 
 
@@ -64,8 +67,18 @@ def device_number(device: str, default: int | None = None) -> int:
 
 
 def is_on_device(array: Any) -> bool:
-    """Whether an array lives on a GPU."""
+    """Whether an array of any library lives on a GPU."""
+    if hasattr(array, "__dlpack_device__"):
+        return int(array.__dlpack_device__()[0]) in DLPACK
     return hasattr(array, "__cuda_array_interface__")
+
+
+def to_host(array: Any) -> np.ndarray:
+    """A NumPy array of what may be on a GPU."""
+    if not is_on_device(array):
+        return np.asarray(array)
+    cp = cupy()
+    return (array if isinstance(array, cp.ndarray) else cp.asarray(array)).get()
 
 
 @contextmanager

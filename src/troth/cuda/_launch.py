@@ -22,6 +22,7 @@ OPTIONS = ("-std=c++17", "--fmad=false", "-lineinfo")
 BLOCK = 256  # threads of a block where nothing speaks for another number
 
 WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # the unsigned type in common.cuh by size in bytes
+FLOATS = {4: "float", 8: "double"}
 
 _ORDER = np.dtype(
     [("low", "u8")] + [(name, "u4") for name in ("drop", "coarse", "flip", "mul1", "mul2", "inv1", "inv2", "fold")],
@@ -84,3 +85,8 @@ def bits_of(weights: Any) -> Any:
 def word_of(weights: Any) -> str:
     """The name in ``common.cuh`` of the unsigned type that is as wide as the weights."""
     return WORDS[weights.dtype.itemsize]
+
+
+def number_of(kind: np.dtype) -> str:
+    """The C++ type in which kernels calculate with weights: a float, or the unsigned integer of their width."""
+    return (FLOATS if kind.kind == "f" else WORDS)[kind.itemsize]

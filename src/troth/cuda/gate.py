@@ -22,9 +22,8 @@ import numpy as np
 
 from troth import graph as host
 from troth.cpu.gate import FINGERPRINT, LEAST, LOOPS, MERGE, NONFINITE, NONPOSITIVE, OUTSIDE, SALT, UNSORTED
-from troth.cuda._device import cupy, using
+from troth.cuda._device import cupy, to_host, using
 from troth.cuda._launch import WORDS, bits_of, launch, load, resident, word_of
-from troth.cuda.transfer import to_host
 from troth.graph import MAX_VERTICES, Edges, Graph, Matrix
 from troth.interop.cupy import sparse_parts
 
@@ -99,15 +98,10 @@ def _values(values: Any) -> SimpleNamespace:
     return _program(f"values {NOTHING if values is None else TYPES[values.dtype.name]}")
 
 
-@cache
-def _resident(kernel: Any, number: int) -> int:
-    return resident(kernel, THREADS)
-
-
 def _spread(kernel: Any, total: int) -> tuple[int, int]:
     """Blocks and the items of each: a whole number of tiles, and one wave of blocks."""
     tiles = -(-total // TILE)
-    each = -(-tiles // min(tiles, _resident(kernel, cupy().cuda.Device().id)))
+    each = -(-tiles // min(tiles, resident(kernel, THREADS)))
     return -(-tiles // each), each * TILE
 
 

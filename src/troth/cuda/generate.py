@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from troth.cuda._device import cupy
-from troth.cuda._launch import BLOCK, WORDS, launch, load
+from troth.cuda._launch import BLOCK, FLOATS, WORDS, launch, load, number_of
 from troth.cuda.gate import edges_to_csr
 from troth.generate.weights import INCREASING, RULES, UNIT, check_fit
 
@@ -24,7 +24,6 @@ Structure = tuple[Any, Any]  # indptr and indices, CuPy arrays
 TILE = 4096  # entries of a block, as in kernels/generate.cu
 
 DRAWS = ("rmat", "pairs", "across", "spokes")
-FLOATS = {"float32": "float", "float64": "double"}  # integers are written as unsigned ones of their width
 
 PROGRAMS = {
     "lattice": ("count_lattice", "fill_lattice"),
@@ -115,7 +114,7 @@ def weigh(indptr: Any, indices: Any, rule: str, seed: np.uint64, kind: np.dtype,
         check_fit(rule, entries // 2, kind)
     if code == UNIT or not entries:
         return cp.ones(entries, kind)
-    by_rule, count_upper, number_edges = load("generate", PROGRAMS[FLOATS.get(kind.name, WORDS[kind.itemsize])])
+    by_rule, count_upper, number_edges = load("generate", PROGRAMS[number_of(kind)])
     weights = cp.empty(entries, kind)
     if code == INCREASING:
         upper = cp.empty(n, np.int64)

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from troth.cuda._device import cupy
-from troth.cuda._launch import as_argument, bits_of, launch, load, word_of
+from troth.cuda._launch import WORDS, as_argument, bits_of, launch, load, word_of
 from troth.graph import Graph
 from troth.order import Order
 
-PROGRAMS = {word: (f"process_all<{word}>", f"process_queue<{word}>") for word in ("u8", "u16", "u32", "u64")}
+PROGRAMS = {word: (f"process_all<{word}>", f"process_queue<{word}>") for word in WORDS.values()}
 
 
 def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> tuple[Any, dict]:

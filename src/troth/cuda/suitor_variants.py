@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from troth.cuda._device import cupy
-from troth.cuda._launch import as_argument, bits_of, launch, load, word_of
+from troth.cuda._launch import WORDS, as_argument, bits_of, launch, load, word_of
 from troth.graph import Graph
 from troth.order import Order
 
@@ -40,7 +40,7 @@ COUNTERS = 1024  # as in the kernel
 # By width of the weights, whether equal prefixes are settled by the exact weights, and variant.
 PROGRAMS = {
     (word, exact, variant): (f"gpu_suitor<{word}, {str(exact).lower()}, {variant.upper()}>", "read_mates")
-    for word, exact, variant in product(("u8", "u16", "u32", "u64"), (False, True), VARIANTS)
+    for word, exact, variant in product(WORDS.values(), (False, True), VARIANTS)
     if word == "u64" or not exact
 }
 

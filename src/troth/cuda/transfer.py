@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.cuda._device import check_room, cupy, device_number, is_on_device, using
+from troth.cuda._device import check_room, cupy, device_number, is_on_device, to_host, using
 from troth.engines import Engine
 from troth.graph import Graph
 from troth.order import Order, make_order
@@ -19,8 +19,8 @@ def move(graph: Graph, device: str) -> Graph:
     if device == "cpu":
         return _with_arrays(graph, to_host)
     number = device_number(device)
-    size = graph.indptr.nbytes + graph.indices.nbytes + graph.weights.nbytes
-    check_room(number, size, "the graph")
+    arrays = graph.indptr, graph.indices, graph.weights, graph.vertex_weights
+    check_room(number, sum(array.nbytes for array in arrays if array is not None), "the graph")
     with using(number):
         return _with_arrays(graph, cupy().asarray)
 
@@ -30,11 +30,6 @@ def _with_arrays(graph: Graph, convert: Any) -> Graph:
     vertex_weights = None if graph.vertex_weights is None else convert(graph.vertex_weights)
     arrays = {name: convert(getattr(graph, name)) for name in ("indptr", "indices", "weights")}
     return replace(graph, **arrays, vertex_weights=vertex_weights)
-
-
-def to_host(array: Any) -> np.ndarray:
-    """A NumPy array of what may be on a GPU."""
-    return array.get() if hasattr(array, "__cuda_array_interface__") else np.asarray(array)
 
 
 def to_device(array: np.ndarray, device: str) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 
 from troth.cpu.verify import BLOCK, make_units
 from troth.cuda._device import cupy
-from troth.cuda._launch import WORDS, bits_of, launch, load, word_of
+from troth.cuda._launch import FLOATS, WORDS, bits_of, launch, load, number_of
 from troth.graph import Graph
 
 NOWHERE = 2**63 - 1
@@ -41,15 +41,13 @@ def _duals(number: str) -> tuple[str, ...]:
 
 
 # By part and type of the weights: floats as they are, integers as the unsigned of their width.
-_TYPES = {**{word: word for word in WORDS.values()}, "float": "u32", "double": "u64"}
+_TYPES = {**{word: word for word in WORDS.values()}, **{FLOATS[size]: WORDS[size] for size in FLOATS}}
 PROGRAMS = {("checks", number): _checks(number, word) for number, word in _TYPES.items()}
 PROGRAMS |= {("dual", number): _duals(number) for number in _TYPES}
 
 
 def _load(part: str, graph: Graph) -> tuple[Any, ...]:
-    weights = graph.weights
-    number = word_of(weights) if weights.dtype.kind != "f" else {4: "float", 8: "double"}[weights.dtype.itemsize]
-    return load("verify", PROGRAMS[part, number])
+    return load("verify", PROGRAMS[part, number_of(graph.weights.dtype)])
 
 
 def _new_totals() -> Any:

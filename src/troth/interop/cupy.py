@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from troth.cuda._device import cupy, is_on_device
 from troth.errors import TrothError
 from troth.graph import Edges
 from troth.interop.torch import plain
-
-CUDA = (2, 13)  # DLPack's numbers of a device's own and of managed memory
 
 
 @dataclass
@@ -55,17 +54,8 @@ def sparse_parts(matrix: Any) -> Sparse:
     return Sparse("coo", matrix.shape, entries.data, row=entries.row, col=entries.col)
 
 
-def is_on_device(part: Any) -> bool:
-    """Whether an array of any library is on a GPU."""
-    if hasattr(part, "__dlpack_device__"):
-        return int(part.__dlpack_device__()[0]) in CUDA
-    return hasattr(part, "__cuda_array_interface__")
-
-
 def as_cupy(part: Any, what: str) -> Any:
     """A CuPy array that shares the memory of an array on a GPU."""
-    from troth.cuda._device import cupy
-
     cp = cupy()
     if isinstance(part, cp.ndarray):
         return part

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from troth.cuda._device import to_host
 from troth.errors import TrothError
 from troth.io.atomic import atomic_path, create_binary
 from troth.io.files import load
@@ -42,5 +43,5 @@ def write_mates(mate: np.ndarray, path: str | os.PathLike) -> None:
     """
     with atomic_path(path) as temporary, create_binary(temporary) as stream:
         for begin in range(0, len(mate), 2**20):
-            part = to_cells(np.asarray(mate[begin : begin + 2**20]))
+            part = to_cells(to_host(mate[begin : begin + 2**20]))
             stream.write(join_cells(part, np.full(len(part), ord("\n"), np.uint8)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.graph import Graph, as_graph
-from troth.verify import on_host, verify
+from troth.verify import mates_on_host, verify
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +53,7 @@ def draw(
     >>> figure.axes[0].get_title()
     '1 pair, weight 5'
     """
-    g = g if isinstance(g, Graph) else as_graph(g)
+    g = (g if isinstance(g, Graph) else as_graph(g)).to("cpu")
     if g.n > MOST:
         raise TrothError(f"draw: {g.n} vertices cannot be told apart; at most {MOST}: draw a part, or a coarser graph")
     mate, weight = _mates(g, m)
@@ -87,7 +87,7 @@ def _mates(g: Graph, m: Any) -> tuple[np.ndarray, int | float]:
     report = verify(g, m, certify=False)
     if not report.valid:
         raise TrothError(f"draw: {report.reason}")
-    return on_host(getattr(m, "mate", m)), report.weight
+    return mates_on_host(getattr(m, "mate", m)), report.weight
 
 
 def _places(g: Graph, positions: Any) -> np.ndarray:

@@ -59,12 +59,6 @@ __device__ __forceinline__ Sight<K> together(Sight<K> seen) {
     return seen;
 }
 
-// *total += the sum of a value over the warp. All lanes call it.
-__device__ __forceinline__ void add(u64* total, u64 value) {
-    for (int apart = WARP / 2; apart > 0; apart /= 2) value += __shfl_xor_sync(FULL, value, apart);
-    if (lane_id() == 0 && value) atomicAdd(total, value);
-}
-
 // The arrays of the graph, and what decides besides it.
 template <class W>
 struct Rule {
@@ -154,8 +148,8 @@ __device__ __forceinline__ void choose(const Rule<W>& rule, const i32* list, int
         }
         __syncthreads();
     }
-    add(&counts->alive, alive);
-    add(&counts->entries, entries);
+    add_up(&counts->alive, alive);
+    add_up(&counts->entries, entries);
 }
 
 // ---- the three steps ----
@@ -169,7 +163,7 @@ __device__ __forceinline__ void colour_step(bool fresh, const i32* old_list, con
     __shared__ u64 ahead[2];                 // what other blocks have put into the list
     i64 old_blue = fresh ? n : peek(&old_counts->blue);
     i64 count = fresh ? n : old_blue + peek(&old_counts->red);
-    u32 warp = threadIdx.x / WARP, before = (1u << lane_id()) - 1;
+    u32 warp = threadIdx.x / WARP;
     for (i64 first = (i64)blockIdx.x * BLOCK; first < count; first += thread_count()) {
         i64 i = first + threadIdx.x;
         i32 v = 0;
@@ -197,8 +191,8 @@ __device__ __forceinline__ void colour_step(bool fresh, const i32* old_list, con
             ahead[threadIdx.x] = atomicAdd(threadIdx.x ? &counts->red : &counts->blue, (u64)sum);
         }
         __syncthreads();
-        if (new_colour == BLUE) list[ahead[0] + places[0][warp] + __popc(blue & before)] = v;
-        if (new_colour == RED) list[n - 1 - (i64)(ahead[1] + places[1][warp] + __popc(red & before))] = v;
+        if (new_colour == BLUE) list[ahead[0] + places[0][warp] + place_in(blue)] = v;
+        if (new_colour == RED) list[n - 1 - (i64)(ahead[1] + places[1][warp] + place_in(red))] = v;
         __syncthreads();
     }
 }
@@ -227,7 +221,7 @@ __device__ __forceinline__ void respond_step(const Rule<W>& rule, const i32* lis
             mate[u] = v;
             pairs++;
         });
-    add(&counts->pairs, pairs);
+    add_up(&counts->pairs, pairs);
 }
 
 // ---- kernels ----

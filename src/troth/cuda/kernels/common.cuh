@@ -1,4 +1,5 @@
-// What all kernels share: integer types, the one order (order.py), the counter-based random function, warp helpers.
+// What all kernels share: integer types, the one order (order.py), rows, the counter-based random function, numbers,
+// warp helpers.
 //
 // Weights reach kernels as the unsigned integers of their width (order.py: positive weights are in the order of their
 // bits), so a template parameter W is one of u8, u16, u32, u64.
@@ -55,15 +56,33 @@ __device__ __forceinline__ u64 key_of(const Order& order, W bits, u32 v) {
     return pack(prefix(order, bits), priority(order, v));
 }
 
-// The place of v in the ascending indices[start..stop), or stop where it is absent.
-__device__ inline i64 find(const i32* __restrict__ indices, i64 start, i64 stop, i32 v) {
-    i64 end = stop;
+// ---- rows: indices[indptr[v]..indptr[v + 1]) ascend ----
+
+// The first place in the ascending indices[start..stop) that does not hold less than v, or stop.
+__device__ inline i64 lower_bound(const i32* __restrict__ indices, i64 start, i64 stop, i64 v) {
     while (start < stop) {
         i64 middle = (start + stop) >> 1;
         if (indices[middle] < v) start = middle + 1;
         else stop = middle;
     }
-    return start < end && indices[start] == v ? start : end;
+    return start;
+}
+
+// The place of v in the ascending indices[start..stop), or stop where it is absent.
+__device__ inline i64 find(const i32* __restrict__ indices, i64 start, i64 stop, i32 v) {
+    i64 place = lower_bound(indices, start, stop, v);
+    return place < stop && indices[place] == v ? place : stop;
+}
+
+// The row of entry e, one of first..last: the last that starts at e or before (empty rows before it do so too). It is
+// `first` where none of the others does.
+__device__ inline i64 row_of(const i64* __restrict__ indptr, i64 first, i64 last, i64 e) {
+    while (first < last) {
+        i64 middle = (first + last + 1) >> 1;
+        if (indptr[middle] <= e) first = middle;
+        else last = middle - 1;
+    }
+    return first;
 }
 
 // The exact bits of w(v, u), u being a neighbour of v.
@@ -154,7 +173,31 @@ __device__ __forceinline__ u64 warp_max(u32 mask, u64 key) {
     return pack(top, warp_max(mask, high(key) == top ? low(key) : 0u));
 }
 
+// The sum over the warp, known to all lanes. All lanes call it.
+__device__ __forceinline__ u64 warp_sum(u64 value) {
+    for (int apart = WARP / 2; apart > 0; apart /= 2) value += __shfl_xor_sync(FULL, value, apart);
+    return value;
+}
+
+// *total += the sum over the warp. All lanes call it.
+__device__ __forceinline__ void add_up(u64* total, u64 value) {
+    value = warp_sum(value);
+    if (lane_id() == 0 && value) atomicAdd(total, value);
+}
+
+// The sum over this lane and those below it. All lanes call it.
+template <class N>
+__device__ __forceinline__ N sum_up_to_lane(N value) {
+    for (u32 apart = 1; apart < WARP; apart *= 2) {
+        N below = __shfl_up_sync(FULL, value, apart);
+        if (lane_id() >= apart) value += below;
+    }
+    return value;
+}
+
+// How many lanes of a mask are below this one: its place, where those of the mask go one behind the other.
+__device__ __forceinline__ u32 place_in(u32 mask) { return __popc(mask & ((1u << lane_id()) - 1)); }
+
 // A word that other threads may change: never from a register or the L1 cache.
-__device__ __forceinline__ u64 peek(const u64* word) { return *(const volatile u64*)word; }
-__device__ __forceinline__ u32 peek(const u32* word) { return *(const volatile u32*)word; }
-__device__ __forceinline__ i32 peek(const i32* word) { return *(const volatile i32*)word; }
+template <class T>
+__device__ __forceinline__ T peek(const T* word) { return *(const volatile T*)word; }

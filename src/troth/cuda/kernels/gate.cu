@@ -37,11 +37,7 @@ __device__ __forceinline__ u64 key_at(u32 row, u32 column) { return (u64)row << 
 template <class N>
 __device__ N exclusive_scan(N value, N* partial, N& sum) {
     u32 lane = lane_id(), warp = threadIdx.x / WARP;
-    N inclusive = value;
-    for (u32 step = 1; step < WARP; step *= 2) {
-        N before = __shfl_up_sync(FULL, inclusive, step);
-        if (lane >= step) inclusive += before;
-    }
+    N inclusive = sum_up_to_lane(value);
     __syncthreads();  // an earlier call may still read
     if (lane == WARP - 1) partial[warp] = inclusive;
     __syncthreads();
@@ -68,24 +64,9 @@ __device__ inline void take_chunk(i64 total, i64 chunk, i64& start, i64& stop) {
     stop = min(total, start + chunk);
 }
 
-__device__ __forceinline__ u64 warp_sum(u64 value) {
-    for (int step = WARP / 2; step; step /= 2) value += __shfl_xor_sync(FULL, value, step);
-    return value;
-}
-
-__device__ __forceinline__ u64 warp_most(u64 value) {
-    for (int step = WARP / 2; step; step /= 2) value = max(value, __shfl_xor_sync(FULL, value, step));
-    return value;
-}
-
 __device__ __forceinline__ u64 warp_union(u64 value) {
     for (int step = WARP / 2; step; step /= 2) value |= __shfl_xor_sync(FULL, value, step);
     return value;
-}
-
-__device__ __forceinline__ void add_up(u64* total, u64 value) {
-    value = warp_sum(value);
-    if (lane_id() == 0 && value) atomicAdd(total, value);
 }
 
 // ---- weights: what one pass finds (the columns of cpu/gate.py) ----
@@ -126,8 +107,8 @@ struct Found {
         add_up(ours + NONPOSITIVE, nonpositive);
         add_up(ours + NONFINITE, nonfinite);
         add_up(ours + FINGERPRINT, fingerprint);
-        most_complement = warp_most(most_complement);
-        greatest = warp_most(greatest);
+        most_complement = warp_max(FULL, most_complement);
+        greatest = warp_max(FULL, greatest);
         bits = warp_union(bits);
         if (lane_id() == 0) {
             atomicMax(ours + LEAST, most_complement);
@@ -184,12 +165,7 @@ struct Strip {
 template <class Visit>
 __device__ void for_entries(const i64* __restrict__ indptr, i64 n, i64 start, i64 stop, Strip& strip, Visit visit) {
     if (start >= stop) return;
-    i64 row = -1;  // the last one that starts before `start`
-    for (i64 end = n; end - row > 1;) {
-        i64 middle = (row + end) >> 1;
-        if (indptr[middle] < start) row = middle;
-        else end = middle;
-    }
+    i64 row = row_of(indptr, -1, n - 1, start - 1);  // the last one that starts before `start`, -1 for none
     u32 lane = lane_id();
     for (; start < stop; start += STRIP) {
         i64 end = min(stop, start + STRIP);
@@ -308,7 +284,7 @@ __global__ void __launch_bounds__(THREADS) pack_ends(const I* __restrict__ row, 
         if (undirected) key = u == v ? NO_EDGE : key_at((u32)min(u, v), (u32)max(u, v));
         keys[e] = key;
     }
-    most = warp_most(most);
+    most = warp_max(FULL, most);
     if (lane_id() == 0) atomicMax(&ours, most);
     __syncthreads();
     if (threadIdx.x == 0) atomicMax(found, ours);
@@ -418,10 +394,10 @@ __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll
         for (int k = 0; k < ITEMS; k++) {
             u32 own = digit_of(key[k], bits, shift, mask), same = same_digit(own);
-            u32 before = counts[warp][own], lower = same & ((1u << lane) - 1);
-            rank[k] = before + __popc(lower);
+            u32 before = counts[warp][own], below = place_in(same);
+            rank[k] = before + below;
             __syncwarp();
-            if (!lower) counts[warp][own] = before + __popc(same);
+            if (!below) counts[warp][own] = before + __popc(same);
             __syncwarp();
         }
         __syncthreads();
@@ -517,7 +493,7 @@ __device__ void compact(i64 total, i64 chunk, const i64* __restrict__ counts, Ke
         at = __shfl_sync(FULL, at, 0);
 #pragma unroll
         for (int k = 0; k < STEPS; k++) {
-            if (kept[k] >> lane & 1) write(first + k * WARP, to + at + __popc(kept[k] & ((1u << lane) - 1)));
+            if (kept[k] >> lane & 1) write(first + k * WARP, to + at + place_in(kept[k]));
             at += __popc(kept[k]);
         }
         to += sum;

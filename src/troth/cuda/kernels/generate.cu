@@ -7,16 +7,6 @@
 
 constexpr i32 TILE = 4096;  // entries of a block, as in cuda/generate.py
 
-// The row of entry e, one of first..last: the last that starts at e or before (empty rows before it do so too).
-__device__ __forceinline__ i64 row_of(const i64* __restrict__ indptr, i64 first, i64 last, i64 e) {
-    while (first < last) {
-        i64 middle = (first + last + 1) >> 1;
-        if (indptr[middle] <= e) first = middle;
-        else last = middle - 1;
-    }
-    return first;
-}
-
 // visit(row, e) for each entry e of the block's tile. All threads of the block call it, once.
 template <class Visit>
 __device__ __forceinline__ void each_entry(i64 n, i64 entries, const i64* __restrict__ indptr, Visit visit) {
@@ -243,13 +233,8 @@ __global__ void weigh(i64 n, i64 entries, i32 code, u64 seed, i64 most, const i6
 __global__ void count_upper(i64 n, const i64* __restrict__ indptr, const i32* __restrict__ indices, i64* upper) {
     i64 u = thread_id();
     if (u >= n) return;
-    i64 first = indptr[u], last = indptr[u + 1];
-    while (first < last) {
-        i64 middle = (first + last) >> 1;
-        if (indices[middle] < u) first = middle + 1;
-        else last = middle;
-    }
-    upper[u] = indptr[u + 1] - first;
+    i64 stop = indptr[u + 1];
+    upper[u] = stop - lower_bound(indices, indptr[u], stop, u);
 }
 
 // weights[e] = the number, from 1 on, of the edge of entry e among all (u, v), u < v, in row order. `upper` is summed

@@ -12,13 +12,8 @@ __global__ void count_above(i32 n, const i64* __restrict__ indptr, const i32* __
     i64 v = thread_id();
     if (v == 0) above[0] = 0;
     if (v >= n) return;
-    i64 start = indptr[v], stop = indptr[v + 1], end = stop;
-    while (start < stop) {
-        i64 middle = (start + stop) >> 1;
-        if (indices[middle] < v) start = middle + 1;
-        else stop = middle;
-    }
-    above[v + 1] = end - start;
+    i64 stop = indptr[v + 1];
+    above[v + 1] = stop - lower_bound(indices, indptr[v], stop, v);
 }
 
 // keys[i], ranks[i] = edge i, in the order of rows. Row u has the edges from above[u] to above[u + 1], now running
@@ -29,12 +24,7 @@ __global__ void list_edges(i32 n, i64 m, const i64* __restrict__ above, const i6
                            W* __restrict__ keys, u64* __restrict__ ranks) {
     i64 i = thread_id();
     if (i >= m) return;
-    i64 u = 0, beyond = n;  // above[u] <= i < above[beyond]
-    while (beyond - u > 1) {
-        i64 middle = (u + beyond) >> 1;
-        if (above[middle] <= i) u = middle;
-        else beyond = middle;
-    }
+    i64 u = row_of(above, 0, n - 1, i);
     i64 e = indptr[u + 1] - (above[u + 1] - i);
     u32 own = priority(order, (u32)u), other = priority(order, (u32)indices[e]);
     keys[i] = (W)~bits[e];
@@ -57,8 +47,8 @@ __global__ void claim(i64 count, const u64* __restrict__ ends, i64* first) {
     if (i >= count) return;
     u64 edge = ends[i];
     i64 *one = first + high(edge), *two = first + low(edge);
-    if (i < *(volatile i64*)one) atomicMin(one, i);
-    if (i < *(volatile i64*)two) atomicMin(two, i);
+    if (i < peek(one)) atomicMin(one, i);
+    if (i < peek(two)) atomicMin(two, i);
 }
 
 // Match the ends of every edge that is first at both of them.

@@ -142,6 +142,10 @@ struct Window {
     }
 };
 
+// What somebody holds, or held a while ago: the L1 cache may answer. An old word is a smaller one, so at worst an offer
+// fails that would not have been made, and its maker goes on below that neighbour.
+__device__ __forceinline__ u64 glance(const u64* word) { return *word; }
+
 // Whether v, who holds `held`, would take the offer that the vertex of priority `rank` makes for a key.
 template <class W, class K>
 __device__ __forceinline__ bool would_take(const Rows<W>& rows, const Order& order, u32 v, const K& key, u32 rank,
@@ -250,7 +254,7 @@ __device__ __forceinline__ Key<W, COARSE> best_of_row(const Rows<W>& rows, const
             }
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
-                held[i] = keys[i] > best ? __ldcg(state + quad[q + i / 4].v[i % 4]) : LOST;
+                held[i] = keys[i] > best ? glance(state + quad[q + i / 4].v[i % 4]) : LOST;
             }
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
@@ -291,7 +295,7 @@ __device__ __forceinline__ Key<W, COARSE> best_of_group(const Rows<W>& rows, con
             }
             if (found == best || !found.reaches(order, window.held)) break;
             u32 v = vertex(order, low(found.packed(order)));
-            if (would_take(rows, order, v, found, window.rank, __ldcg(state + v))) {
+            if (would_take(rows, order, v, found, window.rank, glance(state + v))) {
                 best = found;
                 break;
             }
@@ -567,7 +571,7 @@ __global__ void __launch_bounds__(BLOCK, 5) chase(
                     if (!window.has(order, keys[k])) keys[k] = {};
                 }
 #pragma unroll
-                for (int k = 0; k < 4; ++k) held[k] = keys[k] > best ? __ldcg(state + v[k]) : LOST;
+                for (int k = 0; k < 4; ++k) held[k] = keys[k] > best ? glance(state + v[k]) : LOST;
 #pragma unroll
                 for (int k = 0; k < 4; ++k) {
                     bool takes = held[k] != LOST && would_take(rows, order, (u32)v[k], keys[k], window.rank, held[k]);

@@ -136,20 +136,11 @@ __device__ u32 play_round(const Rows<W>& rows, u32 count, i32* mine, u64* candid
         u32 again = __ballot_sync(FULL, next != NOBODY);
         offers += __popc(__ballot_sync(FULL, offering));
         __syncwarp();
-        if (next != NOBODY) mine[left + __popc(again & ((1u << lane) - 1))] = next;
+        if (next != NOBODY) mine[left + place_in(again)] = next;
         left += __popc(again);
     }
     __syncwarp();
     return left;
-}
-
-// The sum over this lane and those below it. All lanes call it.
-__device__ __forceinline__ u32 sum_up_to_lane(u32 value) {
-    for (u32 distance = 1; distance < WARP; distance *= 2) {
-        u32 below = __shfl_up_sync(FULL, value, distance);
-        if (lane_id() >= distance) value += below;
-    }
-    return value;
 }
 
 // Spread the vertices of a block, loads[w] of them in warp w's part of `chunks`; returns this warp's new number.
@@ -246,11 +237,9 @@ __global__ void read_mates(const u64* __restrict__ state, const u64* __restrict_
         balanced = max(balanced, counts[COUNTERS + i]);
         offers += counts[2 * COUNTERS + i];
     }
-    for (int distance = WARP / 2; distance > 0; distance /= 2) {
-        rounds = max(rounds, __shfl_xor_sync(FULL, rounds, distance));
-        balanced = max(balanced, __shfl_xor_sync(FULL, balanced, distance));
-        offers += __shfl_xor_sync(FULL, offers, distance);
-    }
+    rounds = warp_max(FULL, rounds);
+    balanced = warp_max(FULL, balanced);
+    offers = warp_sum(offers);
     if (lane_id() == 0) {
         totals[0] = rounds;
         totals[1] = balanced;

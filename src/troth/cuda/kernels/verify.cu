@@ -63,11 +63,7 @@ __global__ void add_blocks(i32 n, const i32* __restrict__ mate, const T* __restr
 // which cannot overflow. All threads of the block call it, once a kernel.
 __device__ inline void add_parts(u64 part, u64* totals) {
     __shared__ u64 sums[2][WARP];
-    u64 upper = high(part), lower = low(part);
-    for (int step = WARP / 2; step; step /= 2) {
-        upper += __shfl_down_sync(FULL, upper, step);
-        lower += __shfl_down_sync(FULL, lower, step);
-    }
+    u64 upper = warp_sum(high(part)), lower = warp_sum(low(part));
     if (lane_id() == 0) {
         sums[0][threadIdx.x / WARP] = upper;
         sums[1][threadIdx.x / WARP] = lower;
