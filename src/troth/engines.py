@@ -174,6 +174,7 @@ TABLE = (
     ),
     Engine("greedy", "cuda", "troth.cuda.greedy:run", "edges sorted on a GPU"),
     Engine("blue-red", "cuda", "troth.cuda.blue_red:run", "random colours, on a GPU", dominant=False, options=BLUE_RED),
+    Engine("suitor", "mpi", "troth.mpi.suitor:run", "proposals on a cluster, sent across in packed rounds"),
 )
 
 ALGORITHMS = tuple(dict.fromkeys(engine.algorithm for engine in TABLE))

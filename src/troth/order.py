@@ -34,7 +34,7 @@ HALF = np.uint64(32)
 ONE = np.uint64(1)
 
 # Domains of the counter-based random function, so that no two uses of one seed share a stream.
-TIE, COLOUR, PROPOSE, VISIT, CHOOSE, WEIGHT, PLACE = (np.uint64(tag) for tag in range(1, 8))
+TIE, COLOUR, PROPOSE, VISIT, CHOOSE, WEIGHT, PLACE, OWNER = (np.uint64(tag) for tag in range(1, 9))
 
 
 class Order(NamedTuple):

@@ -143,7 +143,7 @@ QUADRANTS = tuple(np.uint64(percent * 2**64 // 100) for percent in (57, 76, 95))
 
 
 @kernel
-def _draw_rmat(first, last, seed, scale, row, col):
+def _draw_rmat(first, last, origin, seed, scale, row, col):
     a, ab, abc = QUADRANTS
     for e in range(first, last):
         u, v = 0, 0
@@ -151,34 +151,35 @@ def _draw_rmat(first, last, seed, scale, row, col):
             word = hash2(seed, PLACE, np.uint64(e), np.uint64(level))
             u = u << 1 | (word >= ab)
             v = v << 1 | ((word >= a) ^ (word >= ab) ^ (word >= abc))
-        row[e], col[e] = u, v
+        row[e - origin], col[e - origin] = u, v
 
 
 @kernel
-def _draw_pairs(first, last, seed, n, row, col):
+def _draw_pairs(first, last, origin, seed, n, row, col):
     for e in range(first, last):
         u = below(hash2(seed, PLACE, np.uint64(e), np.uint64(0)), n)
         v = below(hash2(seed, PLACE, np.uint64(e), np.uint64(1)), n - 1)
-        row[e], col[e] = u, v + (v >= u)  # v is one of the others
+        row[e - origin], col[e - origin] = u, v + (v >= u)  # v is one of the others
 
 
 @kernel
-def _draw_across(first, last, seed, left, right, row, col):
+def _draw_across(first, last, origin, seed, left, right, row, col):
     for e in range(first, last):
-        row[e] = below(hash2(seed, PLACE, np.uint64(e), np.uint64(0)), left)
-        col[e] = left + below(hash2(seed, PLACE, np.uint64(e), np.uint64(1)), right)
+        row[e - origin] = below(hash2(seed, PLACE, np.uint64(e), np.uint64(0)), left)
+        col[e - origin] = left + below(hash2(seed, PLACE, np.uint64(e), np.uint64(1)), right)
 
 
 @kernel
-def _draw_spokes(first, last, seed, n, hubs, degree, number, row, col):
+def _draw_spokes(first, last, origin, seed, n, hubs, degree, number, row, col):
     """Neighbour j of a hub comes from the j-th of ``degree`` equal parts of the other vertices, so none repeats."""
     for e in range(first, last):
         hub, j = e // degree * n // hubs, e % degree
         low, high = j * (n - 1) // degree, (j + 1) * (n - 1) // degree
         v = low + below(hash2(seed, PLACE, np.uint64(number + e), np.uint64(0)), high - low)
-        row[e], col[e] = hub, v + (v >= hub)
+        row[e - origin], col[e - origin] = hub, v + (v >= hub)
 
 
+# Each draws the edges first..last-1; ``row`` and ``col`` begin with edge ``origin``, so that a part needs no more room.
 DRAWS = {"rmat": _draw_rmat, "pairs": _draw_pairs, "across": _draw_across, "spokes": _draw_spokes}
 
 
@@ -188,7 +189,7 @@ def drawn(n: int, *draws: tuple) -> Structure:
     row, col = np.empty(total, np.int32), np.empty(total, np.int32)
     at = 0
     for name, count, *args in draws:
-        share(count, DRAWS[name], *args, row[at : at + count], col[at : at + count])
+        share(count, DRAWS[name], 0, *args, row[at : at + count], col[at : at + count])
         at += count
     return simple(row, col, n)
 

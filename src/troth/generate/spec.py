@@ -6,8 +6,8 @@ two values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -146,23 +146,50 @@ def generate(
     >>> generate("complete", n=4, weights="integers", high=3, dtype="uint8", seed=7).indices.tolist()
     [1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2]
     """
+    asked = read_request(family, weights=weights, seed=seed, dtype=dtype, high=high, **params)
+    on, there = _device(asked.family, device)
+    with there, asked.fitting():
+        indptr, indices = asked.make(on)
+        return Graph(indptr, indices, on.weigh(indptr, indices, asked.weights, asked.seed, asked.kind, asked.high))
+
+
+class Request(NamedTuple):
+    """What the arguments of ``generate`` mean, checked: a family, its parameters, and how its edges are weighted."""
+
+    family: str
+    params: dict[str, int | float]
+    weights: str
+    seed: np.uint64
+    kind: np.dtype
+    high: int
+
+    def make(self, on: Any) -> tuple[Any, Any]:
+        """The structure, made by ``on`` (see ``families.py``)."""
+        return FAMILIES[self.family].make(on, self.seed, **self.params)
+
+    @contextmanager
+    def fitting(self) -> Iterator[None]:
+        """Refuse in one line what does not fit into memory."""
+        try:
+            yield
+        except MemoryError:
+            sizes = ", ".join(f"{key}={value}" for key, value in self.params.items())
+            raise TrothError(f"{self.family} with {sizes} does not fit into memory: choose smaller sizes") from None
+
+
+def read_request(
+    family: str, *, weights: str = "uniform", seed: int = 0, dtype: Any = None, high: int | None = None, **params: Any
+) -> Request:
+    """Check the arguments of ``generate``; values may be text."""
     name = _family(family)
     if not isinstance(weights, str) or weights not in RULES:
         raise TrothError(f"{name}: weights={weights!r} is not a rule: choose {', '.join(RULES)}")
     if high is not None and weights != "integers":
         raise TrothError(f"{name}: high is for weights=integers, not weights={weights}: leave it out")
     values = _values(name, params)
-    seed = np.uint64(_number(name, _SEED, seed) % 2**64)
+    number = np.uint64(_number(name, _SEED, seed) % 2**64)
     high = HIGH if high is None else _number(name, _HIGH, high)
-    kind = weight_type(weights, dtype, high)
-    on, there = _device(name, device)
-    try:
-        with there:
-            indptr, indices = FAMILIES[name].make(on, seed, **values)
-            return Graph(indptr, indices, on.weigh(indptr, indices, weights, seed, kind, high))
-    except MemoryError:
-        sizes = ", ".join(f"{key}={value}" for key, value in values.items())
-        raise TrothError(f"{name} with {sizes} does not fit into memory: choose smaller sizes") from None
+    return Request(name, values, weights, number, weight_type(weights, dtype, high), high)
 
 
 def _device(name: str, device: Any) -> tuple[ModuleType, AbstractContextManager]:
@@ -195,6 +222,16 @@ def from_spec(text: str) -> Graph:
     >>> from_spec("stencil:nx=2,ny=2,nz=2,unknowns=3,weights=unit")
     Graph(n=24, m=276, weights=float32)
     """
+    name, words = split_spec(text)
+    return generate(name, **words)
+
+
+def split_spec(text: str) -> tuple[str, dict[str, Any]]:
+    """The family that a text names, and its words.
+
+    >>> split_spec("grid:rows=3,cols=4")
+    ('grid', {'rows': '3', 'cols': '4'})
+    """
     name, _, rest = text.partition(":")
     words: dict[str, Any] = {}
     for item in filter(None, rest.split(",")):
@@ -206,7 +243,7 @@ def from_spec(text: str) -> Graph:
         words[key] = value
     name = _family(name)
     _check_names(name, words)
-    return generate(name, **words)
+    return name, words
 
 
 def _family(name: Any) -> str:

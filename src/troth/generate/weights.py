@@ -42,7 +42,7 @@ RULES = {
 
 
 @kernel
-def _weight(code, seed, bits, high, u, v):
+def edge_weight(code, seed, bits, high, u, v):
     """The weight of the edge u < v, as a float64 that is exact for whole numbers up to 2^53."""
     if code == TRAP:
         # 0 -1- 1 -(1+eps)- 2 -1- 3 -eps- 4 ...: greedy takes the middle of each group, the best matching its two sides.
@@ -62,7 +62,7 @@ def _weigh(first, last, code, seed, bits, high, indptr, indices, weights):
     for u in range(first, last):
         for at in range(indptr[u], indptr[u + 1]):
             v = np.int64(indices[at])
-            weights[at] = _weight(code, seed, bits, high, min(u, v), max(u, v))
+            weights[at] = edge_weight(code, seed, bits, high, min(u, v), max(u, v))
 
 
 @kernel

@@ -1,0 +1,88 @@
+"""Arrays between ranks, packed: to any owner while a graph is built, to neighbour ranks while a matching is found.
+
+Nothing here pickles: what moves is NumPy arrays. ``Neighbourhood`` counts what this rank sends, in bytes and in
+messages (a message is what goes to one rank in one step; an empty one is not counted, the counts themselves are).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+COUNT = np.dtype(np.int64)
+
+
+def starts_of(counts: np.ndarray) -> np.ndarray:
+    """Where each part begins, and the end of the last."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
+def scatter_to_owners(comm, owners: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray, list, np.ndarray]:
+    """Send each entry to its owner: (order, what came, how many from each rank).
+
+    ``order`` is how the entries were sorted for the journey, by owner and stably, so that answers which come back in
+    the order of arrival belong to ``entries[order]``. All ranks call this together.
+    """
+    order = np.argsort(owners, kind="stable")
+    counts = np.bincount(owners, minlength=comm.size).astype(COUNT)
+    came = np.empty(comm.size, COUNT)
+    comm.Alltoall(counts, came)
+    return order, [_alltoallv(comm, column[order], counts, came) for column in columns], came
+
+
+def swap(comm, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Answer what ``scatter_to_owners`` brought: one value for each entry, back to the rank it came from."""
+    back = np.empty(comm.size, COUNT)
+    comm.Alltoall(np.ascontiguousarray(counts, COUNT), back)
+    return _alltoallv(comm, values, counts, back)
+
+
+def _alltoallv(comm, values: np.ndarray, counts: np.ndarray, came: np.ndarray) -> np.ndarray:
+    # Bytes, so that every type of NumPy is carried alike.
+    values, width = np.ascontiguousarray(values), values.dtype.itemsize
+    found = np.empty(int(came.sum()), values.dtype)
+    comm.Alltoallv(
+        [values.view(np.uint8), counts * width, starts_of(counts)[:-1] * width, _byte()],
+        [found.view(np.uint8), came * width, starts_of(came)[:-1] * width, _byte()],
+    )
+    return found
+
+
+def _byte():
+    from mpi4py import MPI
+
+    return MPI.BYTE
+
+
+class Neighbourhood:
+    """The ranks that share edges with this one, and the packed exchange with them."""
+
+    def __init__(self, comm, ranks: np.ndarray) -> None:
+        self.ranks = ranks
+        self.topology = comm.Create_dist_graph_adjacent(ranks.tolist(), ranks.tolist())
+        self.bytes = self.messages = 0
+
+    def exchange(self, values: np.ndarray, counts: np.ndarray, width: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Send ``counts[i]`` records of ``width`` values to neighbour i; what came, and how many records from each."""
+        counts = np.ascontiguousarray(counts, COUNT)
+        came = np.empty(len(self.ranks), COUNT)
+        self.topology.Neighbor_alltoall(counts, came)
+        found = np.empty(int(came.sum()) * width, values.dtype)
+        self.swap(values, counts, found, came, width)
+        self.bytes += counts.nbytes
+        self.messages += len(self.ranks)
+        return found, came
+
+    def swap(self, values: np.ndarray, counts: np.ndarray, found: np.ndarray, came: np.ndarray, width: int = 1) -> None:
+        """``exchange`` where both sides know the counts."""
+        size = values.dtype.itemsize * width
+        self.topology.Neighbor_alltoallv(
+            [values.view(np.uint8), counts * size, starts_of(counts)[:-1] * size, _byte()],
+            [found.view(np.uint8), came * size, starts_of(came)[:-1] * size, _byte()],
+        )
+        self.bytes += int(counts.sum()) * size
+        self.messages += int(np.count_nonzero(counts))
+
+    def free(self) -> None:
+        self.topology.Free()

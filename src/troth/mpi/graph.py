@@ -1,0 +1,200 @@
+"""``DistGraph``: every rank holds the rows of its own vertices, and knows the other ends of their edges as ghosts.
+
+Local numbers: the own vertices are 0..owned-1 in ascending order of their global numbers; the ghosts follow, by owner
+and then by global number. So the ghosts of one owner are one range, in the order in which their owner has them. A row
+holds local numbers in ascending order of the *global* ones, as the rows of a ``Graph`` do.
+
+Memory of a rank: its share of the edges, its own vertices and its ghosts; nothing of length n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from troth.graph import MAX_VERTICES, Graph
+from troth.mpi.exchange import Neighbourhood, scatter_to_owners, starts_of, swap
+from troth.mpi.partition import balanced_blocks, make_partition
+from troth.order import weight_bits
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DistGraph:
+    """The part of a graph that a rank has; ``mpi.load`` and ``from_graph`` make one, all ranks together.
+
+    Attributes
+    ----------
+    comm : the communicator
+    n, m : vertices and edges of the whole graph
+    indptr, indices, weights : the rows of the own vertices, as in ``Graph``, with local numbers
+    globals : int32, the global number of each local one
+    owned : how many vertices are this rank's own
+    ghost_owner, ghost_place : for each ghost its rank, and its local number there
+    neighbours : the ranks that share edges with this one, ascending
+    ghost_starts : the ghosts of neighbour i are ghost_starts[i]..ghost_starts[i + 1] - 1 (add ``owned``)
+    boundary, boundary_starts : the own vertices that neighbour i has as ghosts, in the order in which it has them
+    weight_range : least, greatest and union of all weight bits, the same on all ranks
+    """
+
+    comm: Any
+    n: int
+    m: int
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    globals: np.ndarray
+    owned: int
+    ghost_owner: np.ndarray
+    ghost_place: np.ndarray
+    neighbours: np.ndarray
+    ghost_starts: np.ndarray
+    boundary: np.ndarray
+    boundary_starts: np.ndarray
+    weight_range: tuple[int, int, int]
+
+    def __repr__(self) -> str:
+        part = f"rank {self.comm.rank} of {self.comm.size}: {self.owned} own, {len(self.ghost_owner)} ghosts"
+        return f"DistGraph(n={self.n}, m={self.m}, weights={self.weights.dtype}, {part})"
+
+    @property
+    def own(self) -> np.ndarray:
+        """The global numbers of the own vertices, ascending."""
+        return self.globals[: self.owned]
+
+    @property
+    def first(self) -> int:
+        """The first own vertex where the own ones are consecutive, else -1."""
+        own = self.own
+        return int(own[0]) if len(own) and own[-1] - own[0] == len(own) - 1 else -1
+
+    @property
+    def ghost_slot(self) -> np.ndarray:
+        """For each ghost the place of its owner in ``neighbours``."""
+        return np.repeat(np.arange(len(self.neighbours), dtype=np.int32), np.diff(self.ghost_starts))
+
+    @property
+    def crossing(self) -> int:
+        """How many entries of the own rows lead to ghosts."""
+        return int(np.count_nonzero(self.indices >= self.owned))
+
+    def bits_range(self) -> tuple[int, int, int]:
+        """As ``Graph.bits_range``, for the whole graph."""
+        return self.weight_range
+
+    def nbytes(self) -> int:
+        """Bytes of this rank's arrays."""
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+
+    def neighbourhood(self) -> Neighbourhood:
+        """The exchange with the neighbour ranks; all ranks together."""
+        return Neighbourhood(self.comm, self.neighbours)
+
+    def to_ghosts(self, around: Neighbourhood, values: np.ndarray, ghosts: np.ndarray) -> None:
+        """ghosts[i] = the owner's value of ghost i, for one value an own vertex; all ranks together."""
+        counts, came = np.diff(self.boundary_starts), np.diff(self.ghost_starts)
+        around.swap(np.ascontiguousarray(values[self.boundary]), counts, ghosts, came)
+
+
+def assemble(comm, n: int, partition, own: np.ndarray, indptr: np.ndarray, ends: np.ndarray, weights) -> DistGraph:
+    """The part of a graph from the rows of the own vertices with *global* ends; all ranks together."""
+    owned = len(own)
+    consecutive = owned and own[-1] - own[0] == owned - 1
+    if consecutive:
+        place = ends - own[0]
+        inside = (place >= 0) & (place < owned)
+    else:
+        place = np.searchsorted(own, ends)
+        inside = (own[np.minimum(place, owned - 1)] == ends) if owned else np.zeros(len(ends), bool)
+    outside = np.flatnonzero(~inside)
+    ids, back = np.unique(ends[outside], return_inverse=True)
+    owners = partition.owner(ids)
+    by_owner = np.argsort(owners, kind="stable")
+    rank_of = np.empty(len(ids), np.int64)
+    rank_of[by_owner] = np.arange(len(ids))
+    indices = place.astype(np.int32)
+    indices[outside] = owned + rank_of[back.ravel()]
+    ghosts, ghost_owner = ids[by_owner].astype(np.int32), owners[by_owner].astype(np.int32)
+
+    # Each owner says where it has the ghosts, and keeps the list of who asked for what.
+    _, (asked,), counts = scatter_to_owners(comm, ghost_owner, ghosts)
+    boundary = np.searchsorted(own, asked).astype(np.int32)
+    ghost_place = swap(comm, boundary, counts)
+    neighbours = np.flatnonzero(counts).astype(np.int32)
+    ghost_counts = np.bincount(ghost_owner, minlength=comm.size)[neighbours]
+    return DistGraph(
+        comm,
+        n,
+        comm.allreduce(len(ends)) // 2,
+        np.ascontiguousarray(indptr, np.int64),
+        indices,
+        np.ascontiguousarray(weights),
+        np.concatenate([own, ghosts]).astype(np.int32),
+        owned,
+        ghost_owner,
+        ghost_place,
+        neighbours,
+        starts_of(ghost_counts),
+        boundary,
+        starts_of(counts[neighbours]),
+        _range(comm, np.ascontiguousarray(weights)),
+    )
+
+
+def _range(comm, weights: np.ndarray) -> tuple[int, int, int]:
+    """Least, greatest and union of the weight bits of all ranks; ones where there is no edge."""
+    from mpi4py import MPI
+
+    bits = weight_bits(weights)
+    most = np.uint64(2**64 - 1)
+    least, greatest, union = (
+        np.array([x], np.uint64)
+        for x in ((bits.min(), bits.max(), np.bitwise_or.reduce(bits)) if bits.size else (most, 0, 0))
+    )
+    for value, operation in ((least, MPI.MIN), (greatest, MPI.MAX), (union, MPI.BOR)):
+        comm.Allreduce(MPI.IN_PLACE, value, operation)
+    return (int(least[0]), int(greatest[0]), int(union[0])) if greatest[0] else (1, 1, 1)
+
+
+def from_graph(graph: Graph, comm=None, partition: str | np.ndarray = "block") -> DistGraph:
+    """The parts of a graph that every rank has, whole. ``partition`` may also be the array of owners."""
+    from troth.mpi import world
+
+    comm = world() if comm is None else comm
+    if isinstance(partition, np.ndarray):
+        from troth.mpi.partition import table_from
+
+        split = table_from(comm, graph.n, lambda: partition)
+    else:
+        split = make_partition(
+            partition,
+            comm,
+            graph.n,
+            lambda: balanced_blocks(lambda v: int(graph.indptr[v]), graph.n, comm.size),
+            lambda: (graph.indptr, graph.indices),
+        )
+    own = split.mine(comm.rank)
+    return take_rows(comm, graph.n, split, own, graph.indptr, graph.indices, graph.weights)
+
+
+def take_rows(comm, n: int, partition, own: np.ndarray, indptr, indices, weights) -> DistGraph:
+    """The part of CSR arrays, perhaps mapped ones: only the own rows are read."""
+    if len(own) and own[-1] - own[0] == len(own) - 1:
+        begin, end = int(own[0]), int(own[-1]) + 1
+        local = np.asarray(indptr[begin : end + 1], np.int64)
+        rows = slice(int(local[0]), int(local[-1]))
+        return assemble(comm, n, partition, own, local - local[0], np.array(indices[rows]), np.array(weights[rows]))
+    begins = np.asarray(indptr[own], np.int64)
+    lengths = np.asarray(indptr[own.astype(np.int64) + 1], np.int64) - begins
+    local = starts_of(lengths)
+    places = np.arange(local[-1]) + np.repeat(begins - local[:-1], lengths)
+    return assemble(comm, n, partition, own, local, np.asarray(indices[places]), np.asarray(weights[places]))
+
+
+def check_size(n: int) -> None:
+    """Vertex numbers fit 31 bits."""
+    if n > MAX_VERTICES:
+        from troth.errors import TrothError
+
+        raise TrothError(f"{n} vertices are too many: at most {MAX_VERTICES}")

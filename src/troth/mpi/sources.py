@@ -1,0 +1,232 @@
+"""Loading a graph so that no rank ever holds the whole: ``.csr`` folders by rows, families generated in place.
+
+- A ``.csr`` folder is mapped; a rank reads its own rows and a logarithmic number of ``indptr``'s entries. Every entry
+  that is read is checked; that the two directions agree is checked by a fingerprint, summed over the ranks.
+- A lattice (grid, stencil, path, complete) is a formula: each rank fills its own rows.
+- Drawn families (rmat, erdos-renyi, bipartite, hubs): edge number e is a function of (seed, e). Every rank draws its
+  share of the numbers and sends both directions of each edge to the owners, in bulk; repeats meet at the owner.
+- Weights are functions of the two ends, so each rank weighs its own rows.
+
+The result is the graph that ``troth.generate`` makes, row by row and bit for bit.
+"""
+
+from __future__ import annotations
+
+import secrets
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from troth.cpu._jit import kernel
+from troth.errors import TrothError
+from troth.generate.host import DRAWS
+from troth.generate.spec import Request, is_spec, read_request, split_spec
+from troth.generate.weights import INCREASING, RULES, UNIT, edge_weight
+from troth.io.csr import open_csr
+from troth.mpi.exchange import scatter_to_owners, starts_of
+from troth.mpi.graph import DistGraph, assemble, check_size, take_rows
+from troth.mpi.partition import Blocks, balanced_blocks, even_blocks, make_partition
+from troth.order import HALF, mix64, weight_bits
+
+BUCKETS = 1 << 16  # of vertices, for the balance of drawn families
+
+
+def load(source: str, comm=None, partition: str = "block") -> DistGraph:
+    """The part of a graph that this rank owns; all ranks together.
+
+    Parameters
+    ----------
+    source : a ``.csr`` folder, or a family such as ``grid:rows=1000,cols=1000``
+    comm : a communicator of mpi4py; all processes where none is given
+    partition : "block" (balanced by edges), "hash", "metis" (``.csr`` only), or a file of owners
+    """
+    from troth.mpi import world
+
+    comm = world() if comm is None else comm
+    check_source(source)
+    return _from_family(source, comm, partition) if is_spec(source) else _from_csr(source, comm, partition)
+
+
+def check_source(source: str) -> None:
+    """Refuse what has to be converted first."""
+    if is_spec(source):
+        family, words = split_spec(source)
+        if "device" in words:
+            raise TrothError(f"{source}: under MPI every rank makes its part on the CPU: leave device out")
+        asked = read_request(family, **words)
+        if asked.family in ("rgg", "delaunay"):
+            raise TrothError(f"{family} is not generated in parts: troth generate {family} ... -o graph.csr first")
+        if RULES[asked.weights].code == INCREASING:
+            raise TrothError("weights=increasing are ranks among all edges: troth generate ... -o graph.csr first")
+    elif Path(source).suffix != ".csr":
+        raise TrothError(f"{source}: MPI ranks read .csr folders and families: troth convert {source} graph.csr first")
+
+
+# ---- .csr folders ----
+
+
+def _from_csr(source: str, comm, partition: str) -> DistGraph:
+    found = open_csr(source, mode="c")  # never written to; Numba compiles again for arrays that are read-only
+    n = len(found.indptr) - 1
+    check_size(n)
+    split = make_partition(
+        partition,
+        comm,
+        n,
+        lambda: balanced_blocks(lambda v: int(found.indptr[v]), n, comm.size),
+        lambda: (np.array(found.indptr), np.array(found.indices)),
+    )
+    own = split.mine(comm.rank)
+    _check_rows(source, comm, n, own, found)
+    return take_rows(comm, n, split, own, found.indptr, found.indices, found.weights)
+
+
+@kernel
+def inspect(own, n, indptr, indices, data, bits, salt):
+    """The first own vertex whose row is broken, or -1, and the fingerprint of the entries (see ``cpu/gate.py``)."""
+    total = np.uint64(0)
+    for i in range(own.size):
+        u = np.int64(own[i])
+        last = np.int64(-1)
+        if indptr[u] < 0 or indptr[u + 1] < indptr[u] or indptr[u + 1] > indices.size:
+            return u, total
+        for e in range(indptr[u], indptr[u + 1]):
+            v, x = np.int64(indices[e]), data[e]
+            if v <= last or v >= n or v == u or not x > 0 or x - x != 0:
+                return u, total
+            last = v
+            low, high = np.uint64(min(u, v)), np.uint64(max(u, v))
+            h = mix64(mix64((low << HALF | high) ^ salt) ^ np.uint64(bits[e]))
+            total = total + h if v > u else total - h
+    return np.int64(-1), total
+
+
+def _check_rows(source: str, comm, n: int, own: np.ndarray, found) -> None:
+    from mpi4py import MPI
+
+    if found.weights.dtype.kind not in "iuf" or found.weights.dtype.name == "float16":
+        raise TrothError(f"{source}: weights of type {found.weights.dtype} are not taken: troth convert it first")
+    salt = np.uint64(comm.bcast(secrets.randbits(64) if comm.rank == 0 else None))
+    bits = weight_bits(found.weights)
+    first, total = inspect(own, n, found.indptr, found.indices, found.weights, bits, salt)
+    if first >= 0:
+        raise TrothError(f"{source}: row {first} is not clean (sorted, no loop, weights > 0): troth convert it first")
+    sums = np.array([total], np.uint64)
+    comm.Allreduce(MPI.IN_PLACE, sums)
+    if sums[0]:
+        raise TrothError(f"{source}: the two directions of some edge differ: troth convert it with --symmetrize first")
+
+
+# ---- families ----
+
+
+@kernel
+def fill_lattice(own, depth, height, width, unknowns, offsets, fill, indptr, indices):
+    """The rows of the own vertices of a lattice (see ``generate/host.py``): lengths first, then the entries."""
+    for i in range(own.size):
+        v = np.int64(own[i])
+        node = v // unknowns
+        z, y, x = node // (width * height), node // width % height, node % width
+        at = indptr[i] if fill else 0
+        for k in range(len(offsets)):
+            dz, dy, dx = offsets[k, 0], offsets[k, 1], offsets[k, 2]
+            if 0 <= z + dz < depth and 0 <= y + dy < height and 0 <= x + dx < width:
+                u = (node + (dz * height + dy) * width + dx) * unknowns
+                for w in range(u, u + unknowns):
+                    if w != v:
+                        if fill:
+                            indices[at] = w
+                        at += 1
+        if not fill:
+            indptr[i + 1] = at
+
+
+@kernel
+def weigh_rows(own, indptr, ends, code, seed, bits, high, weights):
+    """The weight of every entry of the own rows, a function of its two ends."""
+    for i in range(own.size):
+        u = np.int64(own[i])
+        for e in range(indptr[i], indptr[i + 1]):
+            v = np.int64(ends[e])
+            weights[e] = edge_weight(code, seed, bits, high, min(u, v), max(u, v))
+
+
+@kernel
+def drop_repeats(keys, lengths, ends):
+    """The ends of sorted keys (row << 32 | end), each once, and the rows' lengths; returns how many there are."""
+    kept = 0
+    for i in range(keys.size):
+        if i == 0 or keys[i] != keys[i - 1]:
+            lengths[keys[i] >> 32] += 1
+            ends[kept] = keys[i] & 0x7FFFFFFF
+            kept += 1
+    return kept
+
+
+class Parts:
+    """What ``generate/families.py`` asks of a device: here the device is all ranks, and each makes its own rows."""
+
+    def __init__(self, comm, partition: str) -> None:
+        self.comm, self.partition = comm, partition
+
+    def _split(self, n: int, blocks) -> None:
+        check_size(n)
+        self.n, self.split = n, make_partition(self.partition, self.comm, n, blocks, None)
+        self.own = self.split.mine(self.comm.rank)
+
+    def lattice(self, shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray):
+        n = prod(shape) * unknowns
+        self._split(n, lambda: even_blocks(n, self.comm.size))
+        indptr = np.zeros(len(self.own) + 1, np.int64)
+        fill_lattice(self.own, *shape, unknowns, offsets, False, indptr, np.empty(0, np.int32))
+        np.cumsum(indptr, out=indptr)
+        ends = np.empty(indptr[-1], np.int32)
+        fill_lattice(self.own, *shape, unknowns, offsets, True, indptr, ends)
+        return indptr, ends
+
+    def drawn(self, n: int, *draws: tuple):
+        rank, size = self.comm.rank, self.comm.size
+        rows, cols = [], []
+        for name, count, *args in draws:
+            first, last = count * rank // size, count * (rank + 1) // size
+            row, col = np.empty(last - first, np.int32), np.empty(last - first, np.int32)
+            DRAWS[name](first, last, first, *args, row, col)
+            rows.append(row)
+            cols.append(col)
+        row, col = np.concatenate(rows), np.concatenate(cols)
+        proper = row != col
+        row, col = row[proper], col[proper]
+        row, col = np.concatenate([row, col]), np.concatenate([col, row])
+        self._split(n, lambda: self._balance(n, row))
+        _, (row, col), _ = scatter_to_owners(self.comm, self.split.owner(row), row, col)
+        keys = np.searchsorted(self.own, row) << 32 | col
+        keys.sort()
+        lengths, ends = np.zeros(len(self.own), np.int64), np.empty(len(keys), np.int32)
+        kept = drop_repeats(keys, lengths, ends)
+        return starts_of(lengths), ends[:kept].copy()
+
+    def _balance(self, n: int, row: np.ndarray) -> Blocks:
+        """Blocks by the drawn ends, counted in buckets of consecutive vertices."""
+        from mpi4py import MPI
+
+        width = max(1, -(-n // BUCKETS))
+        counts = np.bincount(row // width, minlength=-(-n // width)).astype(np.int64)
+        self.comm.Allreduce(MPI.IN_PLACE, counts)
+        ends = starts_of(counts)
+        wide = balanced_blocks(lambda b: int(ends[b]), len(counts), self.comm.size)
+        return Blocks(np.minimum(wide.starts * width, n))
+
+
+def _from_family(source: str, comm, partition: str) -> DistGraph:
+    family, words = split_spec(source)
+    asked: Request = read_request(family, **words)
+    parts = Parts(comm, partition)
+    with asked.fitting():
+        indptr, ends = asked.make(parts)
+        rule = RULES[asked.weights]
+        weights = np.ones(len(ends), asked.kind)
+        if rule.code != UNIT:
+            bits = 53 if asked.kind == np.float64 else 24
+            weigh_rows(parts.own, indptr, ends, rule.code, asked.seed, bits, asked.high, weights)
+        return assemble(comm, parts.n, parts.split, parts.own, indptr, ends, weights)

@@ -1,0 +1,313 @@
+"""Suitor on a cluster: offers stand at once where both ends are mine, and are sent, packed, where they are not.
+
+Reference: F. Manne and M. Halappanavar, New effective multithreaded matching algorithms, IPDPS 2014; the words are
+those of ``cpu/suitor.py``.
+
+State: one 64-bit word a local vertex, ``weight prefix << 32 | priority of the suitor``. The owner of v has v's word. A
+rank that has v as a ghost has a word as well: the best offer to v that this rank has made or has been told of.
+Invariant: words only grow, and a ghost's word is at most the owner's, or is an offer that is on its way to the owner.
+So a vertex that passes over a ghost, whose word is better than its offer, would have been refused by the owner too;
+and one that does make its offer gets an answer, if it is refused now or displaced later.
+
+A round: (1) every vertex that looks for a neighbour finds one, until no own vertex is left without an offer; (2) the
+offers that changed a ghost's word go to the owners, and with them the words of own vertices to the ranks whose offers
+lost there; (3) owners take offers that are better, losers look again. The rounds end when no rank has sent anything.
+Then all offers stand at their owners: the one fixed point of Suitor, whatever the ranks and the partition were.
+
+A record is three 32-bit numbers, place and word. An offer names the place in the owner's numbering; an answer names the
+same place, complemented. Where prefixes are coarse (``order.coarse``) equal prefixes are settled by exact weights: an
+owner finds them in its own row, a rank with a ghost is told them, in two numbers more.
+
+Cost: about as many looks as serial Suitor takes, and 12 bytes for each offer across and each refusal.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from troth.cpu._atomics import compare_and_swap, fetch_add, load
+from troth.cpu._jit import inlined, kernel
+from troth.cpu._rows import over
+from troth.cpu._team import new_cursor, take, thread_count
+from troth.mpi.exchange import starts_of
+from troth.mpi.graph import DistGraph
+from troth.mpi.rows import Part, entry_of, name_of, own_place, part_of
+from troth.order import HALF, MASK, ONE, Order, prefix, priority, vertex
+
+NONE = np.uint64(0)  # no offer, no key
+LOST = np.uint64(2**64 - 1)  # the neighbour holds a better offer
+GHOSTS, LOSERS, LOOKERS = (np.uint64(i) for i in range(3))  # the counters of ``Lists``
+RECORD, EXACT_RECORD = 3, 5  # 32-bit numbers
+
+
+class Words(NamedTuple):
+    """The offers that the local vertices hold, and, where prefixes are coarse, the weights that owners have told."""
+
+    state: np.ndarray
+    exact: np.ndarray  # one a ghost; means something while the ghost's suitor is not an own vertex
+    changed: np.ndarray  # one a ghost: 1 while it is in the list of changed ghosts
+
+
+class Lists(NamedTuple):
+    """What a round has found; ``counts`` says how long each list is."""
+
+    ghosts: np.ndarray  # ghosts whose word changed
+    losers: np.ndarray  # own vertices at which an offer of another rank lost
+    slots: np.ndarray  # of that rank, for each loser
+    lookers: np.ndarray  # own vertices that have to look again
+    counts: np.ndarray
+
+
+# ---- offers ----
+
+
+@kernel
+def exact_weight(part, order, v, word, exact):
+    """The exact bits of an offer to v: in v's row, in the suitor's, or as the owner of ghost v told them."""
+    suitor = vertex(order, word)
+    if v < part.owned:
+        return np.uint64(part.bits[entry_of(part, v, suitor)])
+    place = own_place(part, suitor)
+    if place < 0:
+        return exact[v - part.owned]
+    return np.uint64(part.bits[entry_of(part, place, part.names[v])])
+
+
+@inlined
+def wins(part, order, v, weight, offer, exact, held):
+    """Whether v prefers an offer of this exact weight to the one that it holds."""
+    if not order.coarse or offer >> HALF != held >> HALF:
+        return offer > held
+    theirs = exact_weight(part, order, v, held, exact)
+    return weight > theirs or (weight == theirs and offer > held)
+
+
+@inlined
+def look(part, order, u, rank, words):
+    """The entry of the heaviest neighbour that would take u's offer, as far as this rank knows, or -1."""
+    held = load(words.state, np.uint64(u))
+    # Offers only get better and the last one is from the mate, so nothing below what u holds need be looked at.
+    best = held - ONE if held != NONE and not order.coarse else NONE
+    heaviest = NONE
+    found = np.int64(-1)
+    for e in range(np.uint64(part.indptr[u]), np.uint64(part.indptr[u + 1])):
+        weight = prefix(part.bits[e], order) << HALF
+        if weight | MASK <= best and not order.coarse:
+            continue
+        v = np.uint64(np.uint32(part.indices[e]))
+        key = weight | priority(order, name_of(part, v))
+        if not order.coarse:
+            if key > best and weight | rank > load(words.state, v):
+                best, found = key, np.int64(e)
+            continue
+        bits = np.uint64(part.bits[e])
+        if (bits > heaviest or (bits == heaviest and key > best)) and wins(
+            part, order, np.int64(v), bits, weight | rank, words.exact, load(words.state, v)
+        ):
+            best, heaviest, found = key, bits, np.int64(e)
+    return found
+
+
+@inlined
+def make_offer(part, order, rank, e, words):
+    """The own vertex of priority ``rank`` makes an offer along entry e; what it displaced (perhaps NONE), or LOST."""
+    v = np.uint64(np.uint32(part.indices[e]))
+    bits = np.uint64(part.bits[e])
+    offer = prefix(part.bits[e], order) << HALF | rank
+    held = load(words.state, v)
+    while wins(part, order, np.int64(v), bits, offer, words.exact, held):
+        seen = compare_and_swap(words.state, v, held, offer)
+        if seen == held:
+            return held
+        held = seen
+    return LOST
+
+
+@kernel
+def propose(worker, cursor, chunk, part, order, slot_of, lookers, words, lists):
+    """The vertices of ``lookers`` make offers, and so do those that they displace; returns two counts."""
+    offers = scans = 0
+    while True:
+        start = take(cursor, chunk)
+        if start >= lookers.size:
+            return offers, scans
+        for i in range(start, min(np.int64(lookers.size), start + chunk)):
+            u = np.int64(lookers[i])
+            while u >= 0:
+                rank = priority(order, name_of(part, u))
+                displaced = LOST
+                v = np.int64(0)
+                while displaced == LOST:
+                    scans += 1
+                    e = look(part, order, u, rank, words)
+                    displaced = NONE
+                    if e >= 0:
+                        offers += 1
+                        v = np.int64(part.indices[e])
+                        displaced = make_offer(part, order, rank, e, words)
+                if e >= 0 and v >= part.owned:
+                    mark = np.uint64(v - part.owned)
+                    if compare_and_swap(words.changed, mark, np.int32(0), np.int32(1)) == 0:
+                        lists.ghosts[fetch_add(lists.counts, GHOSTS, np.int64(1))] = v
+                u = np.int64(-1)
+                if displaced != NONE:
+                    suitor = vertex(order, displaced)
+                    u = own_place(part, suitor)
+                    if u < 0 and v < part.owned:
+                        ghost = part.indices[entry_of(part, v, suitor)]
+                        at = fetch_add(lists.counts, LOSERS, np.int64(1))
+                        lists.losers[at], lists.slots[at] = v, slot_of[ghost - part.owned]
+
+
+# ---- messages ----
+
+
+@kernel
+def count_records(owned, slot_of, lists, counts):
+    """counts[s] = how many records go to neighbour s."""
+    for i in range(lists.counts[GHOSTS]):
+        counts[slot_of[lists.ghosts[i] - owned]] += 1
+    for i in range(lists.counts[LOSERS]):
+        counts[lists.slots[i]] += 1
+
+
+@inlined
+def put(values, at, number, word, weight, width):
+    """One record."""
+    values[at] = np.uint32(np.int32(number))
+    values[at + 1], values[at + 2] = np.uint32(word >> HALF), np.uint32(word & MASK)
+    if width == EXACT_RECORD:
+        values[at + 3], values[at + 4] = np.uint32(weight >> HALF), np.uint32(weight & MASK)
+
+
+@kernel
+def pack(part, order, slot_of, places, width, lists, words, ends, values):
+    """Write the records; ``ends[s]``, at first where those of neighbour s begin, becomes where they end."""
+    for i in range(lists.counts[GHOSTS]):
+        v = np.int64(lists.ghosts[i])
+        g = v - part.owned
+        put(values, ends[slot_of[g]] * width, places[g], words.state[v], NONE, width)
+        ends[slot_of[g]] += 1
+        words.changed[g] = 0
+    for i in range(lists.counts[LOSERS]):
+        v, s = np.int64(lists.losers[i]), lists.slots[i]
+        weight = exact_weight(part, order, v, words.state[v], words.exact) if order.coarse else NONE
+        put(values, ends[s] * width, ~v, words.state[v], weight, width)
+        ends[s] += 1
+
+
+@kernel
+def receive(part, order, slot_of, ghost_starts, places, width, counts, values, words, lists):
+    """Take the records that came, ``counts[s]`` from neighbour s: better offers stand, losers are listed."""
+    at = 0
+    for s in range(counts.size):
+        for _ in range(counts[s]):
+            number = np.int64(np.int32(values[at]))
+            word = np.uint64(values[at + 1]) << HALF | np.uint64(values[at + 2])
+            if number >= 0:  # an offer to an own vertex
+                v = number
+                weight = NONE
+                if order.coarse:
+                    weight = np.uint64(part.bits[entry_of(part, v, vertex(order, word))])
+                displaced, loser = NONE, np.int64(s)
+                if wins(part, order, v, weight, word, words.exact, words.state[v]):
+                    displaced, loser = words.state[v], np.int64(-1)
+                    words.state[v] = word
+                if displaced != NONE:
+                    suitor = vertex(order, displaced)
+                    u = own_place(part, suitor)
+                    if u >= 0:
+                        lists.lookers[lists.counts[LOOKERS]] = u
+                        lists.counts[LOOKERS] += 1
+                    else:
+                        loser = np.int64(slot_of[part.indices[entry_of(part, v, suitor)] - part.owned])
+                if loser >= 0:
+                    lists.losers[lists.counts[LOSERS]], lists.slots[lists.counts[LOSERS]] = v, loser
+                    lists.counts[LOSERS] += 1
+            else:  # the owner of a ghost holds a better offer than mine
+                first, last = ghost_starts[s], ghost_starts[s + 1]
+                g = first + np.searchsorted(places[first:last], np.int32(~number))
+                v = part.owned + g
+                weight = NONE
+                if order.coarse:
+                    weight = np.uint64(values[at + 3]) << HALF | np.uint64(values[at + 4])
+                if wins(part, order, v, weight, word, words.exact, words.state[v]):
+                    u = own_place(part, vertex(order, words.state[v])) if words.state[v] != NONE else np.int64(-1)
+                    if u >= 0:
+                        lists.lookers[lists.counts[LOOKERS]] = u
+                        lists.counts[LOOKERS] += 1
+                    words.state[v] = word
+                    words.exact[g if order.coarse else 0] = weight
+            at += width
+
+
+# ---- the engine ----
+
+
+def run(graph: DistGraph, order: Order, *, comm, threads=None) -> tuple[np.ndarray, dict]:
+    """The engine; see ``matching.py``. The counts depend on ranks and threads; the mates never do."""
+    from mpi4py import MPI
+
+    part, slot_of = part_of(graph), graph.ghost_slot
+    threads = 1 if threads is None else thread_count(threads, len(graph.indices))
+    ghosts, width = len(graph.ghost_owner), EXACT_RECORD if order.coarse else RECORD
+    words = Words(
+        np.zeros(graph.owned + ghosts, np.uint64),
+        np.zeros(ghosts if order.coarse else 1, np.uint64),
+        np.zeros(ghosts, np.int32),
+    )
+    around = graph.neighbourhood()
+    remote_offers = min(graph.owned, len(graph.boundary))  # an own vertex holds one at most
+    lookers = np.arange(graph.owned, dtype=np.int32)
+    lists = _new_lists(ghosts, remote_offers, 0)
+    offers = scans = rounds = records = 0
+    while True:
+        for made, looked in _propose(threads, part, order, slot_of, lookers, words, lists):
+            offers, scans = offers + made, scans + looked
+        counts = np.zeros(len(graph.neighbours), np.int64)
+        count_records(graph.owned, slot_of, lists, counts)
+        sent = np.array([counts.sum()], np.int64)
+        everyone = np.empty(1, np.int64)
+        request = comm.Iallreduce(sent, everyone, MPI.SUM)  # goes on while records are packed and sent
+        values = np.empty(int(sent[0]) * width, np.uint32)
+        pack(part, order, slot_of, graph.ghost_place, width, lists, words, starts_of(counts)[:-1].copy(), values)
+        values, came = around.exchange(values, counts, width)
+        lists = _new_lists(ghosts, remote_offers, int(came.sum()))
+        receive(part, order, slot_of, graph.ghost_starts, graph.ghost_place, width, came, values, words, lists)
+        lookers = lists.lookers[: lists.counts[LOOKERS]]
+        rounds, records = rounds + 1, records + int(sent[0])
+        request.Wait()
+        if everyone[0] == 0:
+            break
+    around.free()
+    mate = np.empty(graph.owned, np.int32)
+    read_mates(order, words.state, mate)
+    stats = {"rounds": rounds, "proposals": offers, "scans": scans, "records": records, "threads": threads}
+    return mate, {**stats, "bytes": around.bytes, "messages": around.messages}
+
+
+def _new_lists(ghosts: int, remote_offers: int, came: int) -> Lists:
+    """Empty lists with room for all that a round may find."""
+    room = remote_offers + came
+    return Lists(
+        np.empty(ghosts, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(came, np.int32),
+        np.zeros(16, np.int64),
+    )
+
+
+def _propose(threads: int, part: Part, order: Order, slot_of, lookers, words: Words, lists: Lists) -> list:
+    if threads == 1:  # no need to wake a team in each of many small rounds
+        return [propose(0, new_cursor(), max(1, len(lookers)), part, order, slot_of, lookers, words, lists)]
+    return over(len(lookers), threads, propose, part, order, slot_of, lookers, words, lists)
+
+
+@kernel
+def read_mates(order, state, mate):
+    """The suitor is the mate."""
+    for v in range(mate.size):
+        mate[v] = np.int32(vertex(order, state[v])) if state[v] != NONE else np.int32(-1)
