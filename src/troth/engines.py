@@ -121,6 +121,17 @@ BLUE_RED = {
     "rounds": Option(None, count_or_none, "stop after so many rounds"),
 }
 
+
+def capacity_or_none(value: Any) -> int | None:
+    """Room for one notice or more, or None."""
+    return None if value is None or str(value).lower() == "none" else whole(1, 2**31 - 1)(value)
+
+
+NOTIFY = {
+    "transport": Option("rma", choice("rma", "p2p"), "notices by one-sided operations, or as messages"),
+    "capacity": Option(None, capacity_or_none, "slots of a rank's queue; none: two for each crossing edge"),
+}
+
 TABLE = (
     Engine("suitor", "cpu", "troth.cpu.suitor:run", "proposals, Manne and Halappanavar", options={"presort": PRESORT}),
     Engine(
@@ -175,6 +186,22 @@ TABLE = (
     Engine("greedy", "cuda", "troth.cuda.greedy:run", "edges sorted on a GPU"),
     Engine("blue-red", "cuda", "troth.cuda.blue_red:run", "random colours, on a GPU", dominant=False, options=BLUE_RED),
     Engine("suitor", "mpi", "troth.mpi.suitor:run", "proposals on a cluster, sent across in packed rounds"),
+    Engine("sync-poll", "mpi", "troth.mpi.sync_poll:run", "Thorsen and Merkey: rounds, remote mates read in bulk"),
+    Engine("async-poll", "mpi", "troth.mpi.async_poll:run", "Thorsen and Merkey: remote mates polled, no barrier"),
+    Engine(
+        "sync-notify",
+        "mpi",
+        "troth.mpi.sync_notify:run",
+        "Thorsen and Merkey: rounds, notices gathered and posted to queues",
+        options={**NOTIFY, "batch": Option(0, whole(0, 2**31 - 1), "vertices worked off at once; 0: all")},
+    ),
+    Engine(
+        "async-notify",
+        "mpi",
+        "troth.mpi.async_notify:run",
+        "Thorsen and Merkey: notices posted at once, no barrier",
+        options={**NOTIFY, "batch": Option(1024, whole(0, 2**31 - 1), "vertices worked off between posts; 0: all")},
+    ),
 )
 
 ALGORITHMS = tuple(dict.fromkeys(engine.algorithm for engine in TABLE))

@@ -63,3 +63,4 @@ def ending_the_job(comm: Any) -> Iterator[None]:
             traceback.print_exc()
             sys.stderr.flush()
         comm.Abort(2 if isinstance(error, TrothError) else 3)
+        raise

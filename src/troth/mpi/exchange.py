@@ -6,9 +6,15 @@ messages (a message is what goes to one rank in one step; an empty one is not co
 
 from __future__ import annotations
 
+from time import sleep
+
 import numpy as np
 
+from troth.cpu._team import available_cores
+
 COUNT = np.dtype(np.int64)
+NAP = 2e-5  # seconds
+_known: dict[int, Patience] = {}
 
 
 def starts_of(counts: np.ndarray) -> np.ndarray:
@@ -86,3 +92,60 @@ class Neighbourhood:
 
     def free(self) -> None:
         self.topology.Free()
+
+
+# ---- waiting ----
+
+
+class Patience:
+    """How to wait: spin where every rank has a core of its own, and let others run where it has not.
+
+    MPI's own waiting spins for ever, which costs a time slice each time when there are more ranks than cores.
+    """
+
+    def __init__(self, comm) -> None:
+        from mpi4py import MPI
+
+        node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+        self.spins, self.idle = (2000 if node.size <= available_cores() else 20), 0
+        node.Free()
+
+    def rest(self, idle: bool = True) -> None:
+        """Called once a turn of a waiting loop; ``idle``: nothing happened in it."""
+        self.idle = self.idle + 1 if idle else 0
+        if self.idle > self.spins:
+            sleep(NAP)
+
+
+def _patience(comm) -> Patience:
+    """The patience of a communicator, found once."""
+    key = comm.handle
+    if key not in _known:
+        _known[key] = Patience(comm)
+    return _known[key]
+
+
+def wait_all(requests: list) -> None:
+    """Complete some requests."""
+    for request in requests:
+        request.Wait()
+
+
+def wait(comm, request) -> None:
+    """Complete a request that depends on other ranks."""
+    patience = _patience(comm)
+    patience.idle = 0
+    while not request.Test():
+        patience.rest()
+
+
+def barrier(comm) -> None:
+    """All ranks have come here."""
+    wait(comm, comm.Ibarrier())
+
+
+def sum_over(comm, value: int) -> int:
+    """The sum of a number over all ranks."""
+    mine, total = np.array([value], COUNT), np.empty(1, COUNT)
+    wait(comm, comm.Iallreduce(mine, total))
+    return int(total[0])

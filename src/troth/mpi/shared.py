@@ -1,0 +1,81 @@
+"""The shared words of the four PGAS variants: mate and matched of every vertex, in MPI windows.
+
+``word[v] = mate << 1 | matched``, the mate by its global number or -1, so that nobody reads the mate of one moment with
+the flag of another. Only the owner writes v's word. It moves forward: free, with ever worse mates, and then matched.
+
+Words are written while others read them, so both go through accumulate operations, which MPI makes atomic word by word:
+``Accumulate`` with REPLACE for the owner, ``Rget_accumulate`` with NO_OP for the readers. Either moves many words at
+once, picked by a datatype of indices. Every call is made inside one passive-target epoch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from troth.mpi.exchange import barrier, wait_all
+from troth.mpi.graph import DistGraph
+
+FREE = -2  # the word of a vertex that is unmatched and wants nobody
+
+
+def pause() -> None:
+    """Called before each one-sided operation; tests put a delay here."""
+
+
+class Words:
+    """The words of the own vertices in a window, and what this rank knows of its ghosts' words.
+
+    ``word`` has all local vertices: own words are always right, ghosts' as last read (free, no mate, at first).
+    """
+
+    def __init__(self, graph: DistGraph, comm) -> None:
+        from mpi4py import MPI
+
+        self.mpi, self.comm = MPI, comm
+        self.neighbours, self.starts, self.places = graph.neighbours, graph.ghost_starts, graph.ghost_place
+        self.owned = graph.owned
+        self.word = np.full(graph.owned + len(graph.ghost_owner), FREE, np.int64)
+        self.window = MPI.Win.Allocate(8 * graph.owned, 8, comm=comm)
+        np.frombuffer(self.window.tomemory(), np.int64)[:] = FREE
+        self.window.Lock_all()
+        self.window.Sync()
+        barrier(comm)  # nobody reads a word before it is there
+        self.bytes = self.messages = 0
+
+    def _picked(self, places: np.ndarray):
+        return self.mpi.INT64_T.Create_indexed_block(1, places).Commit()
+
+    def publish(self, places: np.ndarray) -> None:
+        """Write the words of these own vertices where others read them; on return they are there."""
+        pause()
+        if len(places):
+            kind = self._picked(places)
+            values = self.word[places]
+            self.window.Accumulate([values, self.mpi.INT64_T], self.comm.rank, (0, 1, kind), self.mpi.REPLACE)
+            self.window.Flush(self.comm.rank)
+            kind.Free()
+
+    def read(self, ghosts: np.ndarray) -> None:
+        """Read the words of these ghosts (local numbers, ascending), one request to each owner."""
+        pause()
+        places = self.places[ghosts - self.owned]
+        cuts = np.searchsorted(ghosts - self.owned, self.starts)
+        values, requests, kinds = np.empty(len(ghosts), np.int64), [], []
+        nothing = [np.empty(0, np.int64), 0, self.mpi.INT64_T]
+        for slot, rank in enumerate(self.neighbours.tolist()):
+            first, last = int(cuts[slot]), int(cuts[slot + 1])
+            if first < last:
+                kinds.append(self._picked(places[first:last]))
+                result = [values[first:last], self.mpi.INT64_T]
+                requests.append(self.window.Rget_accumulate(nothing, result, rank, (0, 1, kinds[-1]), self.mpi.NO_OP))
+        wait_all(requests)
+        for kind in kinds:
+            kind.Free()
+        self.word[ghosts] = values
+        self.bytes += 8 * len(ghosts)
+        self.messages += len(requests)
+
+    def free(self) -> None:
+        """Give the window back; waits for all ranks, who may still be reading."""
+        self.window.Unlock_all()
+        self.window.Free()

@@ -1,0 +1,67 @@
+"""sync-poll: in rounds between barriers, every rank looks whether the mates that its vertices want also want them.
+
+Reference: A. Thorsen and P. Merkey, Approximating weighted matchings using the partitioned global address space model,
+CS-TR-10-02, Michigan Technological University 2010, Algorithm 3. It reads:
+
+    foreach u in myV: mate_u <- h(C_u)
+    barrier
+    repeat
+        foreach u in myV:                     v <- mate_u; if null, u leaves
+            if mate_v = u: matched_u <- true, and u leaves myV
+        barrier
+        foreach u in myV: mate_u <- h(C_u)
+        barrier
+    until all myV are empty
+
+Departures: (a) a candidate of u is unmatched *or matched with u*; (c) the shared set S, whose reset races with its
+test, is a sum over the ranks. mate and matched are one word. Remote mates are read in bulk, by one atomic get an owner.
+
+Invariant: a vertex that is in myV is unmatched and wants its heaviest unmatched neighbour of the round before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from troth.mpi import steps
+from troth.mpi.exchange import barrier, sum_over
+from troth.mpi.graph import DistGraph
+from troth.mpi.rows import part_of
+from troth.mpi.shared import Words
+from troth.order import Order
+
+
+def run(graph: DistGraph, order: Order, *, comm, threads=None) -> tuple[np.ndarray, dict]:
+    """The engine; see ``matching.py``."""
+    part, owned = part_of(graph), graph.owned
+    shared = Words(graph, comm)
+    word, mate = shared.word, np.full(owned, -1, np.int32)
+    wanted = np.zeros(len(graph.ghost_owner), np.bool_)
+    some, matched = np.empty(owned, np.int32), np.empty(owned, np.int32)
+
+    def read_marked() -> None:
+        shared.read((owned + np.flatnonzero(wanted)).astype(np.int32))
+        wanted[:] = False
+
+    myV, rounds = np.arange(owned, dtype=np.int32), 0
+    changed = steps.choose(part, order, myV, mate, word, some)
+    shared.publish(some[:changed])
+    barrier(comm)
+    while True:
+        rounds += 1
+        steps.mark_mates(owned, myV, mate, wanted)
+        read_marked()
+        kept, found = steps.match(part, myV, mate, word, matched)
+        myV = myV[:kept]
+        shared.publish(np.sort(matched[:found]))
+        barrier(comm)
+        steps.mark_candidates(part, myV, word, wanted)
+        read_marked()
+        changed = steps.choose(part, order, myV, mate, word, some)
+        shared.publish(some[:changed])
+        if sum_over(comm, len(myV)) == 0:  # also a barrier: everyone has published
+            break
+    shared.free()
+    found = np.empty(owned, np.int32)
+    steps.read_mates(part, mate, word, found)
+    return found, {"rounds": rounds, "bytes": shared.bytes, "messages": shared.messages}
