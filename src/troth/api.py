@@ -131,6 +131,10 @@ def _run(engine: Engine, device: str, graph: Graph, ties, seed, threads, progres
         mate, stats = run(graph, order, **words)
         stats["seconds"] = {"match": perf_counter() - start, **stats.get("seconds", {})}
         return mate, stats
+    if engine.device == "mpi":
+        from troth.mpi.matching import match_whole
+
+        return match_whole(graph, engine.algorithm, ties, seed, threads, options)
     if engine.device == "cpu":
         start = perf_counter()
         there = graph.to("cpu")

@@ -208,11 +208,15 @@ ALGORITHMS = tuple(dict.fromkeys(engine.algorithm for engine in TABLE))
 
 
 def check_device(engine: Engine, device: str) -> None:
-    """Refuse a GPU that is not there before any work is done for it."""
+    """Refuse a GPU or an MPI that is not there before any work is done for it."""
     if engine.device == "cuda":
         from troth.cuda._device import device_number
 
         device_number(device.replace("auto", "cuda"))
+    elif engine.device == "mpi":
+        from troth.mpi import world
+
+        world()
 
 
 def promises_dominance(algorithm: str) -> bool:
@@ -236,7 +240,7 @@ def find_engine(algorithm: str, device: str = "auto", given: Iterable[str] = (),
     rows = {engine.device: engine for engine in TABLE if engine.algorithm == algorithm}
     if kind == "auto":
         able = [name for name in (prefer, "cpu", "cuda") if name in rows and set(given) <= set(rows[name].options)]
-        return rows[able[0] if able else "cpu"]
+        return rows[able[0]] if able else next(iter(rows.values()))
     if kind not in rows:
         raise TrothError(f"{algorithm} has no engine on device={device!r}: choose {', '.join(rows)}")
     if kind == "cpu" and number:

@@ -144,7 +144,7 @@ def verify(
         if free:
             reason = f"edge {free} joins two unmatched vertices"
         if certify:
-            proof = _certificate(kernels, graph, mate, held, SWEEPS, TOLERANCE, threads)
+            proof = certificate_by(kernels, graph, mate, held, SWEEPS, TOLERANCE, threads)
             numbers = (proof.weight, proof.bound, proof.ratio)
         else:
             numbers = (kernels.matched_weight(graph, mate, held, threads), None, None)
@@ -193,7 +193,7 @@ def certificate(
         mate, held, reason = _inspect(kernels, graph, mate, threads)
         if reason:
             raise TrothError(f"no certificate without a matching: {reason}")
-        return _certificate(kernels, graph, mate, held, int(sweeps), tolerance, threads)
+        return certificate_by(kernels, graph, mate, held, int(sweeps), tolerance, threads)
 
 
 def _engine_promises_dominance(matching: Any) -> bool:
@@ -270,7 +270,8 @@ def _weight(graph: Graph, u: int, v: int) -> int | float:
     return graph.weights[start + int((graph.indices[start:stop] < v).sum())].item()
 
 
-def _certificate(kernels, graph, mate, held, sweeps, tolerance, threads) -> Certificate:
+def certificate_by(kernels, graph, mate, held, sweeps, tolerance, threads) -> Certificate:
+    """The certificate of a valid matching, by the kernels of a device."""
     weight = kernels.matched_weight(graph, mate, held, threads)
     units, total, exponent, done = kernels.dual(graph, mate, held, sweeps, tolerance, threads)
     if isinstance(weight, int):

@@ -68,6 +68,15 @@ GpuThreadsOption = Annotated[
         help="GPU threads of each kernel of handshake; the result does not depend on it. [default: what fills the GPU]",
     ),
 ]
+PartitionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--partition",
+        metavar="NAME",
+        help="Which MPI rank owns a vertex: block (balanced by edges), hash, metis, or a file of owners. "
+        "[default: block]",
+    ),
+]
 
 
 def read_graph(

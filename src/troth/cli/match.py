@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 from troth.cli import _options as o
 from troth.cli._report import Clock, at_least, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
 from troth.engines import ALGORITHMS, TABLE
+from troth.errors import TrothError
 
 if TYPE_CHECKING:
     from troth.matching import Matching
@@ -61,6 +62,7 @@ def match(
     ties: o.TiesOption = o.Ties.hash,
     threads: o.ThreadsOption = None,
     gpu_threads: o.GpuThreadsOption = None,
+    partition: o.PartitionOption = None,
     seed: o.SeedOption = 0,
     certify: Annotated[
         bool, typer.Option("--certify", help="Prove how much of the optimum this matching has.")
@@ -89,12 +91,23 @@ def match(
       troth match laplacian.mtx --weights abs --certify -o mates.txt
       troth match rmat:scale=20,seed=1 -a blue-red -O mode=random -O p=0.5 --seed 7
       troth match input1.mtx -a handshake --ties low --device cuda --gpu-threads 1024 -o match1.txt
+      mpiexec -n 4 troth match graph.csr --device mpi --partition block -o mates.txt
     """
     import troth
     from troth.io import write_mates
 
     options = o.read_assignments(option or ())
-    o.choose_engine(algorithm.value, device, options, gpu_threads)
+    engine = o.choose_engine(algorithm.value, device, options, gpu_threads)
+    if engine.device == "mpi":
+        if (weights, symmetrize, base, columns) != (o.WeightRule.keep, None, None, None):
+            raise TrothError("MPI ranks take weights as they are: say --weights and the like to troth convert")
+        from troth.cli._mpi import match_on_ranks
+
+        words = algorithm.value, ties.value, threads, seed, certify, options, partition or "block", output, json
+        match_on_ranks(graph, *words)
+        return
+    if partition is not None:
+        raise TrothError("--partition is for --device mpi: leave it out")
     if output is not None:
         o.check_output(output)
     clock = Clock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,12 @@ def write_mates(mate: np.ndarray, path: str | os.PathLike) -> None:
     >>> path.read_text(), read_mates(path).tolist()
     ('1\\n0\\n-1\\n', [1, 0, -1])
     """
+    write_parts((mate[begin : begin + 2**20] for begin in range(0, len(mate), 2**20)), path)
+
+
+def write_parts(parts: Iterable[np.ndarray], path: str | os.PathLike) -> None:
+    """``write_mates`` for mates that come part by part, in order."""
     with atomic_path(path) as temporary, create_binary(temporary) as stream:
-        for begin in range(0, len(mate), 2**20):
-            part = to_cells(to_host(mate[begin : begin + 2**20]))
-            stream.write(join_cells(part, np.full(len(part), ord("\n"), np.uint8)))
+        for part in parts:
+            cells = to_cells(to_host(part))
+            stream.write(join_cells(cells, np.full(len(cells), ord("\n"), np.uint8)))

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from troth.mpi.exchange import Patience
 from troth.mpi.graph import DistGraph
 from troth.mpi.notify import COUNT, DONE, SLOTS, Mail, Queue, Rank
 from troth.order import Order
@@ -44,7 +43,7 @@ def run(
     """The engine; see ``matching.py``."""
     rank = Rank(graph, order, comm, transport, batch)
     queue = Mail(rank, comm) if rank.pushes else AsyncQueue(rank, comm, capacity)
-    patience, turns = Patience(comm), 0
+    turns = 0
     while rank.open:
         turns += 1
         while rank.work:
@@ -52,7 +51,7 @@ def run(
             rank.match()
             rank.update()
             queue.post()
-        patience.rest(idle=not queue.drain())
+        queue.patience.rest(idle=not queue.drain())
     queue.close()  # outside the loop: others may still post to this rank, or read its words
     return rank.finish({"turns": turns, **queue.stats()})
 
@@ -69,7 +68,6 @@ class AsyncQueue(Queue):
                 if not missing:
                     break
                 self.add(owner, -missing)
-                patience = Patience(self.comm)
                 # Read the count: to raise it again in vain would keep it above what the owner has read.
                 while len(self.kept[slot]):
                     count, done = self.read(owner, COUNT, SLOTS)
@@ -78,7 +76,7 @@ class AsyncQueue(Queue):
                     elif count < self.capacities[owner]:
                         break
                     else:  # else two ranks with full queues would wait for each other
-                        patience.rest(idle=not self.drain())
+                        self.patience.rest(idle=not self.drain())
 
     def drain(self) -> bool:
         """Read all notifications and append them to myV; whether there was any."""

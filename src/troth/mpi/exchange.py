@@ -73,7 +73,7 @@ class Neighbourhood:
         """Send ``counts[i]`` records of ``width`` values to neighbour i; what came, and how many records from each."""
         counts = np.ascontiguousarray(counts, COUNT)
         came = np.empty(len(self.ranks), COUNT)
-        self.topology.Neighbor_alltoall(counts, came)
+        wait(self.topology, self.topology.Ineighbor_alltoall(counts, came))
         found = np.empty(int(came.sum()) * width, values.dtype)
         self.swap(values, counts, found, came, width)
         self.bytes += counts.nbytes
@@ -83,10 +83,9 @@ class Neighbourhood:
     def swap(self, values: np.ndarray, counts: np.ndarray, found: np.ndarray, came: np.ndarray, width: int = 1) -> None:
         """``exchange`` where both sides know the counts."""
         size = values.dtype.itemsize * width
-        self.topology.Neighbor_alltoallv(
-            [values.view(np.uint8), counts * size, starts_of(counts)[:-1] * size, _byte()],
-            [found.view(np.uint8), came * size, starts_of(came)[:-1] * size, _byte()],
-        )
+        sent = [values.view(np.uint8), counts * size, starts_of(counts)[:-1] * size, _byte()]
+        wanted = [found.view(np.uint8), came * size, starts_of(came)[:-1] * size, _byte()]
+        wait(self.topology, self.topology.Ineighbor_alltoallv(sent, wanted))
         self.bytes += int(counts.sum()) * size
         self.messages += int(np.count_nonzero(counts))
 

@@ -17,10 +17,10 @@ from troth.cpu._jit import kernel
 from troth.cpu.verify import BLOCK
 from troth.engines import find_engine, read_options
 from troth.errors import TrothError
-from troth.graph import check_seed
+from troth.graph import Graph, check_seed
 from troth.mpi import ending_the_job
 from troth.mpi.exchange import scatter_to_owners
-from troth.mpi.graph import DistGraph
+from troth.mpi.graph import DistGraph, from_graph
 from troth.mpi.partition import even_blocks
 from troth.order import make_order
 
@@ -120,8 +120,14 @@ def match(
         begin = perf_counter()
         mate, stats = run(graph, order, comm=comm, threads=threads, **chosen)
         stats["seconds"] = {"match": perf_counter() - begin}
-        weight, cardinality = _sums(graph, mate)
+        weight, cardinality = sums(graph, mate)
     return DistMatching(graph, mate, weight, cardinality, algorithm, ties, seed, stats)
+
+
+def match_whole(graph: Graph, algorithm: str, ties: str, seed: int, threads, options: dict) -> tuple[np.ndarray, dict]:
+    """``troth.match`` with ``device="mpi"``: every rank has the whole graph and gets all mates; all ranks together."""
+    m = match(from_graph(graph.to("cpu")), algorithm, ties=ties, seed=seed, threads=threads, **options)
+    return m.whole(), m.stats
 
 
 def in_order(graph: DistGraph, values: np.ndarray) -> np.ndarray:
@@ -157,7 +163,7 @@ def add_blocks(held, block, sums):
         sums[b] = total
 
 
-def _sums(graph: DistGraph, mate: np.ndarray) -> tuple[int | float, int]:
+def sums(graph: DistGraph, mate: np.ndarray) -> tuple[int | float, int]:
     """Weight and number of pairs of the whole matching."""
     comm = graph.comm
     held = np.empty(graph.owned, graph.weights.dtype)

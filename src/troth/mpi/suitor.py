@@ -31,7 +31,7 @@ from troth.cpu._atomics import compare_and_swap, fetch_add, load
 from troth.cpu._jit import inlined, kernel
 from troth.cpu._rows import over
 from troth.cpu._team import new_cursor, take, thread_count
-from troth.mpi.exchange import starts_of
+from troth.mpi.exchange import starts_of, wait
 from troth.mpi.graph import DistGraph
 from troth.mpi.rows import Part, entry_of, name_of, own_place, part_of
 from troth.order import HALF, MASK, ONE, Order, prefix, priority, vertex
@@ -278,7 +278,7 @@ def run(graph: DistGraph, order: Order, *, comm, threads=None) -> tuple[np.ndarr
         receive(part, order, slot_of, graph.ghost_starts, graph.ghost_place, width, came, values, words, lists)
         lookers = lists.lookers[: lists.counts[LOOKERS]]
         rounds, records = rounds + 1, records + int(sent[0])
-        request.Wait()
+        wait(comm, request)
         if everyone[0] == 0:
             break
     around.free()
