@@ -1,4 +1,4 @@
-"""Real MPI jobs: the same mates for any number of ranks, any partition and tie rule; and what a rank that fails does."""
+"""Real MPI jobs: the same mates for any number of ranks, any partition and tie rule; and what a failing rank does."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def hold(part, n, mate, held):
 
 @kernel
 def uncover(part, held):
-    """The first own u with an edge to a larger vertex that is heavier than what both ends hold, and its entry, or -1."""
+    """The first own u with an edge to a larger vertex that is heavier than what both ends hold; the entry, or -1."""
     for u in range(part.owned):
         for e in range(part.indptr[u], part.indptr[u + 1]):
             v = part.indices[e]

@@ -23,23 +23,26 @@ Cost: about as many looks as serial Suitor takes, and 12 bytes for each offer ac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from troth.cpu._atomics import compare_and_swap, fetch_add, load
+from troth.cpu._atomics import compare_and_swap, fetch_add, load, prefetch
 from troth.cpu._jit import inlined, kernel
 from troth.cpu._rows import over
 from troth.cpu._team import new_cursor, take, thread_count
 from troth.mpi.exchange import starts_of, wait
 from troth.mpi.graph import DistGraph
-from troth.mpi.rows import Part, entry_of, name_of, own_place, part_of
+from troth.mpi.rows import entry_of, name_of, own_place, part_of
 from troth.order import HALF, MASK, ONE, Order, prefix, priority, vertex
 
 NONE = np.uint64(0)  # no offer, no key
 LOST = np.uint64(2**64 - 1)  # the neighbour holds a better offer
 GHOSTS, LOSERS, LOOKERS = (np.uint64(i) for i in range(3))  # the counters of ``Lists``
 RECORD, EXACT_RECORD = 3, 5  # 32-bit numbers
+GROUP = 64  # vertices whose first choices are found together
+AHEAD = 16  # records
 
 
 class Words(NamedTuple):
@@ -85,28 +88,64 @@ def wins(part, order, v, weight, offer, exact, held):
 
 
 @inlined
+def first_choice(part, order, u):
+    """The entry of the heaviest neighbour, whatever offers it holds; -1 where there is none.
+
+    Priorities are looked at where weights tie, and only there: names of ghosts are far away in memory.
+    """
+    most = part.bits[0] ^ part.bits[0]  # zero of the bits' own type
+    found = np.int64(-1)
+    for e in range(np.uint64(part.indptr[u]), np.uint64(part.indptr[u + 1])):
+        bits = part.bits[e]
+        if bits > most or (
+            bits == most
+            and priority(order, name_of(part, part.indices[e])) > priority(order, name_of(part, part.indices[found]))
+        ):
+            most, found = bits, np.int64(e)
+    return found
+
+
+@inlined
 def look(part, order, u, rank, words):
     """The entry of the heaviest neighbour that would take u's offer, as far as this rank knows, or -1."""
     held = load(words.state, np.uint64(u))
     # Offers only get better and the last one is from the mate, so nothing below what u holds need be looked at.
-    best = held - ONE if held != NONE and not order.coarse else NONE
-    heaviest = NONE
+    best = held - ONE if held != NONE else NONE
+    exact = True  # the low half of ``best`` is a priority; else that of ``found`` has not been needed yet
     found = np.int64(-1)
     for e in range(np.uint64(part.indptr[u]), np.uint64(part.indptr[u + 1])):
         weight = prefix(part.bits[e], order) << HALF
-        if weight | MASK <= best and not order.coarse:
+        if weight | MASK <= best:
             continue
         v = np.uint64(np.uint32(part.indices[e]))
-        key = weight | priority(order, name_of(part, v))
-        if not order.coarse:
-            if key > best and weight | rank > load(words.state, v):
-                best, found = key, np.int64(e)
+        if weight > best:
+            if weight | rank > load(words.state, v):
+                best, found, exact = weight, np.int64(e), False
             continue
+        if not exact:
+            best, exact = best | priority(order, name_of(part, part.indices[found])), True
+        key = weight | priority(order, name_of(part, v))
+        if key > best and weight | rank > load(words.state, v):
+            best, found = key, np.int64(e)
+    return found
+
+
+@kernel
+def look_exactly(part, order, u, rank, words):
+    """``look`` by the exact weights, where prefixes are coarse."""
+    heaviest = best = NONE
+    found = np.int64(-1)
+    for e in range(np.uint64(part.indptr[u]), np.uint64(part.indptr[u + 1])):
         bits = np.uint64(part.bits[e])
-        if (bits > heaviest or (bits == heaviest and key > best)) and wins(
-            part, order, np.int64(v), bits, weight | rank, words.exact, load(words.state, v)
+        if bits < heaviest:
+            continue
+        v = np.int64(part.indices[e])
+        other = priority(order, name_of(part, v))
+        offer = prefix(part.bits[e], order) << HALF | rank
+        if (bits > heaviest or other > best) and wins(
+            part, order, v, bits, offer, words.exact, load(words.state, np.uint64(v))
         ):
-            best, heaviest, found = key, bits, np.int64(e)
+            heaviest, best, found = bits, other, np.int64(e)
     return found
 
 
@@ -125,40 +164,108 @@ def make_offer(part, order, rank, e, words):
     return LOST
 
 
-@kernel
-def propose(worker, cursor, chunk, part, order, slot_of, lookers, words, lists):
-    """The vertices of ``lookers`` make offers, and so do those that they displace; returns two counts."""
+@inlined
+def offer_along(part, order, slot_of, u, e, words, lists):
+    """u makes its offer along entry e. Returns the own vertex that has to look again: u, whom it displaced, or -1."""
+    v = np.int64(part.indices[e])
+    displaced = make_offer(part, order, priority(order, name_of(part, u)), e, words)
+    if displaced == LOST:
+        return u
+    if v >= part.owned and compare_and_swap(words.changed, np.uint64(v - part.owned), np.int32(0), np.int32(1)) == 0:
+        lists.ghosts[fetch_add(lists.counts, GHOSTS, np.int64(1))] = v
+    if displaced == NONE:
+        return np.int64(-1)
+    suitor = vertex(order, displaced)
+    place = own_place(part, suitor)
+    if place < 0 and v < part.owned:  # another rank's offer: it has to be told
+        at = fetch_add(lists.counts, LOSERS, np.int64(1))
+        lists.losers[at], lists.slots[at] = v, slot_of[part.indices[entry_of(part, v, suitor)] - part.owned]
+    return place
+
+
+@inlined
+def fetch(part, queue, waiting, state):
+    """Ask for the rows of the waiting vertices, then for the words of their neighbours."""
+    for i in range(waiting):
+        e = np.uint64(part.indptr[queue[i]])
+        for at in (e, e + np.uint64(15)):
+            prefetch(part.indices, at)
+            prefetch(part.bits, at)
+    for i in range(waiting):
+        e, stop = np.uint64(part.indptr[queue[i]]), np.uint64(part.indptr[queue[i] + 1])
+        for at in range(e, min(e + np.uint64(32), stop)):
+            prefetch(state, np.uint64(np.uint32(part.indices[at])))
+
+
+@inlined
+def settle(part, order, slot_of, queue, waiting, words, lists):
+    """The vertices queue[:waiting] look again; whom one displaces takes its place. Returns two counts."""
     offers = scans = 0
+    while waiting > 0:
+        fetch(part, queue, waiting, words.state)
+        left = 0
+        for i in range(waiting):
+            u = again = queue[i]
+            while again == u:  # the neighbour has had a better offer meanwhile
+                rank = priority(order, name_of(part, u))
+                scans += 1
+                e = look_exactly(part, order, u, rank, words) if order.coarse else look(part, order, u, rank, words)
+                again = np.int64(-1)
+                if e >= 0:
+                    offers += 1
+                    again = offer_along(part, order, slot_of, u, e, words, lists)
+            if again >= 0:
+                queue[left] = again
+                left += 1
+        waiting = left
+    return offers, scans
+
+
+@kernel
+def propose_first(worker, cursor, chunk, part, order, slot_of, queues, words, lists):
+    """Every own vertex makes its first offer, 64 at a time; those that fail or are displaced look again after them."""
+    offers = scans = np.int64(0)
+    firsts, queue = queues[worker, 0], queues[worker, 1]
+    while True:
+        start = take(cursor, chunk)
+        if start >= part.owned:
+            return offers, scans
+        stop = min(part.owned, start + chunk)
+        for group in range(start, stop, GROUP):
+            count = min(GROUP, stop - group)
+            scans += count
+            for i in range(count):
+                firsts[i] = first_choice(part, order, group + i)
+                if firsts[i] >= 0:
+                    prefetch(words.state, np.uint64(np.uint32(part.indices[firsts[i]])))
+            waiting = 0
+            for i in range(count):
+                if firsts[i] >= 0:
+                    offers += 1
+                    again = offer_along(part, order, slot_of, group + i, firsts[i], words, lists)
+                    if again >= 0:
+                        queue[waiting] = again
+                        waiting += 1
+            made, looked = settle(part, order, slot_of, queue, waiting, words, lists)
+            offers, scans = offers + made, scans + looked
+
+
+@kernel
+def propose(worker, cursor, chunk, part, order, slot_of, queues, lookers, words, lists):
+    """The vertices of ``lookers`` look again, and so do those that they displace; returns two counts."""
+    offers = scans = np.int64(0)
+    queue = queues[worker, 1]
     while True:
         start = take(cursor, chunk)
         if start >= lookers.size:
             return offers, scans
-        for i in range(start, min(np.int64(lookers.size), start + chunk)):
-            u = np.int64(lookers[i])
-            while u >= 0:
-                rank = priority(order, name_of(part, u))
-                displaced = LOST
-                v = np.int64(0)
-                while displaced == LOST:
-                    scans += 1
-                    e = look(part, order, u, rank, words)
-                    displaced = NONE
-                    if e >= 0:
-                        offers += 1
-                        v = np.int64(part.indices[e])
-                        displaced = make_offer(part, order, rank, e, words)
-                if e >= 0 and v >= part.owned:
-                    mark = np.uint64(v - part.owned)
-                    if compare_and_swap(words.changed, mark, np.int32(0), np.int32(1)) == 0:
-                        lists.ghosts[fetch_add(lists.counts, GHOSTS, np.int64(1))] = v
-                u = np.int64(-1)
-                if displaced != NONE:
-                    suitor = vertex(order, displaced)
-                    u = own_place(part, suitor)
-                    if u < 0 and v < part.owned:
-                        ghost = part.indices[entry_of(part, v, suitor)]
-                        at = fetch_add(lists.counts, LOSERS, np.int64(1))
-                        lists.losers[at], lists.slots[at] = v, slot_of[ghost - part.owned]
+        stop = min(np.int64(lookers.size), start + chunk)
+        for group in range(start, stop, GROUP):
+            waiting = min(GROUP, stop - group)
+            for i in range(waiting):
+                queue[i] = lookers[group + i]
+            made, looked = settle(part, order, slot_of, queue, waiting, words, lists)
+            offers, scans = offers + made, scans + looked
 
 
 # ---- messages ----
@@ -206,6 +313,9 @@ def receive(part, order, slot_of, ghost_starts, places, width, counts, values, w
         for _ in range(counts[s]):
             number = np.int64(np.int32(values[at]))
             word = np.uint64(values[at + 1]) << HALF | np.uint64(values[at + 2])
+            ahead = at + AHEAD * width
+            if ahead < values.size and np.int32(values[ahead]) >= 0:
+                prefetch(words.state, np.uint64(values[ahead]))
             if number >= 0:  # an offer to an own vertex
                 v = number
                 weight = NONE
@@ -260,12 +370,14 @@ def run(graph: DistGraph, order: Order, *, comm, threads=None) -> tuple[np.ndarr
     )
     around = graph.neighbourhood()
     remote_offers = min(graph.owned, len(graph.boundary))  # an own vertex holds one at most
-    lookers = np.arange(graph.owned, dtype=np.int32)
     lists = _new_lists(ghosts, remote_offers, 0)
+    queues = np.empty((threads, 2, GROUP), np.int64)
+    share = _share(threads)
+    found = share(graph.owned, propose_first, part, order, slot_of, queues, words, lists)
     offers = scans = rounds = records = 0
     while True:
-        for made, looked in _propose(threads, part, order, slot_of, lookers, words, lists):
-            offers, scans = offers + made, scans + looked
+        for made, looked in found:
+            offers, scans = offers + int(made), scans + int(looked)
         counts = np.zeros(len(graph.neighbours), np.int64)
         count_records(graph.owned, slot_of, lists, counts)
         sent = np.array([counts.sum()], np.int64)
@@ -281,6 +393,7 @@ def run(graph: DistGraph, order: Order, *, comm, threads=None) -> tuple[np.ndarr
         wait(comm, request)
         if everyone[0] == 0:
             break
+        found = share(len(lookers), propose, part, order, slot_of, queues, lookers, words, lists)
     around.free()
     mate = np.empty(graph.owned, np.int32)
     read_mates(order, words.state, mate)
@@ -300,10 +413,11 @@ def _new_lists(ghosts: int, remote_offers: int, came: int) -> Lists:
     )
 
 
-def _propose(threads: int, part: Part, order: Order, slot_of, lookers, words: Words, lists: Lists) -> list:
-    if threads == 1:  # no need to wake a team in each of many small rounds
-        return [propose(0, new_cursor(), max(1, len(lookers)), part, order, slot_of, lookers, words, lists)]
-    return over(len(lookers), threads, propose, part, order, slot_of, lookers, words, lists)
+def _share(threads: int) -> Callable:
+    """``over`` with these threads; one needs no team, which would have to be woken in each of many small rounds."""
+    if threads == 1:
+        return lambda total, work, *args: [work(0, new_cursor(), max(1, total), *args)]
+    return lambda total, work, *args: over(total, threads, work, *args)
 
 
 @kernel
