@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 endif
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint bench-cpu bench-gpu fuzz clean
+.PHONY: help demo test lint bench-cpu bench-gpu bench-mpi fuzz clean
 
 help:
 	@echo "make demo       match a graph of a million edges, verify it, draw a small one (demo/)"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint       style checks"
 	@echo "make bench-cpu  measure against NetworKit and others on this machine"
 	@echo "make bench-gpu  measure on this machine's GPU; CUPY=cupy-cuda12x for a driver of CUDA 12"
+	@echo "make bench-mpi  measure on this machine's MPI ranks, RANKS=2 at most"
 	@echo "make fuzz       read damaged files for a minute"
 	@echo "make clean      remove what was made, compiled kernels included, but for .venv"
 
@@ -53,6 +54,10 @@ CUPY ?= cupy-cuda13x
 bench-gpu: $(READY)
 	$(BIN)/python -m pip install --quiet "$(CUPY)[ctk]"
 	$(BIN)/python benchmarks/gpu.py
+
+RANKS ?= 2
+bench-mpi: $(READY)
+	$(BIN)/python benchmarks/mpi.py --ranks $(RANKS)
 
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz/fuzz_readers.py --seconds 60

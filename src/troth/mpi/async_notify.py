@@ -38,7 +38,7 @@ from troth.order import Order
 
 
 def run(
-    graph: DistGraph, order: Order, *, comm, threads=None, transport="rma", capacity=None, batch=1024
+    graph: DistGraph, order: Order, *, comm, threads=1, transport="rma", capacity=None, batch=1024
 ) -> tuple[np.ndarray, dict]:
     """The engine; see ``matching.py``."""
     rank = Rank(graph, order, comm, transport, batch)

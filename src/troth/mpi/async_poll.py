@@ -30,7 +30,7 @@ from troth.mpi.shared import Words
 from troth.order import Order
 
 
-def run(graph: DistGraph, order: Order, *, comm, threads=None) -> tuple[np.ndarray, dict]:
+def run(graph: DistGraph, order: Order, *, comm, threads=1) -> tuple[np.ndarray, dict]:
     """The engine; see ``matching.py``."""
     part, owned = part_of(graph), graph.owned
     shared = Words(graph, comm)

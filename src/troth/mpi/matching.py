@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from troth.cpu._jit import kernel
+from troth.cpu._team import thread_count
 from troth.cpu.verify import BLOCK
 from troth.engines import find_engine, read_options
 from troth.errors import TrothError
@@ -110,6 +111,7 @@ def match(
     engine = find_engine(algorithm, "mpi", options)
     chosen = read_options(engine, options)
     seed = check_seed(seed)
+    threads = 1 if threads is None else thread_count(threads, 0)
     order = make_order(ties, seed, graph.bits_range())
     comm = graph.comm if comm is None else comm
     if comm.size != graph.comm.size:

@@ -133,8 +133,7 @@ class Queue:
         operation = self.mpi.SUM if amount else self.mpi.NO_OP
         self.window.Fetch_and_op([value, self.type], [before, self.type], owner, COUNT, operation)
         self.window.Flush(owner)
-        self.bytes += 8
-        self.messages += 1
+        self._count(owner, 8)
         return int(before[0])
 
     def write(self, owner: int, place: int, values: np.ndarray) -> None:
@@ -143,8 +142,7 @@ class Queue:
         if len(values):
             self.window.Accumulate([values, self.type], owner, (place, len(values), self.type), self.mpi.REPLACE)
             self.window.Flush(owner)
-            self.bytes += values.nbytes if owner != self.comm.rank else 0
-            self.messages += owner != self.comm.rank
+            self._count(owner, values.nbytes)
 
     def read(self, owner: int, place: int, count: int) -> np.ndarray:
         """Read words that others may be writing."""
@@ -154,7 +152,13 @@ class Queue:
         target = (place, count, self.type)
         self.window.Get_accumulate(nothing, [values, self.type], owner, target, self.mpi.NO_OP)
         self.window.Flush(owner)
+        self._count(owner, values.nbytes)
         return values
+
+    def _count(self, owner: int, size: int) -> None:
+        if owner != self.comm.rank:
+            self.bytes += size
+            self.messages += 1
 
     def prepare(self) -> None:
         """Sort the notices that the rank has prepared by owner."""

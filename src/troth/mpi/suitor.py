@@ -31,7 +31,7 @@ import numpy as np
 from troth.cpu._atomics import compare_and_swap, fetch_add, load, prefetch
 from troth.cpu._jit import inlined, kernel
 from troth.cpu._rows import over
-from troth.cpu._team import new_cursor, take, thread_count
+from troth.cpu._team import new_cursor, take
 from troth.mpi.exchange import starts_of, wait
 from troth.mpi.graph import DistGraph
 from troth.mpi.rows import entry_of, name_of, own_place, part_of
@@ -356,12 +356,11 @@ def receive(part, order, slot_of, ghost_starts, places, width, counts, values, w
 # ---- the engine ----
 
 
-def run(graph: DistGraph, order: Order, *, comm, threads=None) -> tuple[np.ndarray, dict]:
+def run(graph: DistGraph, order: Order, *, comm, threads=1) -> tuple[np.ndarray, dict]:
     """The engine; see ``matching.py``. The counts depend on ranks and threads; the mates never do."""
     from mpi4py import MPI
 
     part, slot_of = part_of(graph), graph.ghost_slot
-    threads = 1 if threads is None else thread_count(threads, len(graph.indices))
     ghosts, width = len(graph.ghost_owner), EXACT_RECORD if order.coarse else RECORD
     words = Words(
         np.zeros(graph.owned + ghosts, np.uint64),
