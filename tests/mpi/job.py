@@ -151,6 +151,17 @@ def families(comm, folder: str) -> None:
         check(graph, "high", owners, "sync-notify", {})
 
 
+def real(comm, *paths: str) -> None:
+    """Graphs of the shared data, as large as a few thousand vertices."""
+    engines, kinds = cycle(ENGINES), cycle(("block", "hash", "metis"))
+    for path in paths:
+        graph = troth.read(path, weights="paper", symmetrize="max")
+        for ties in TIES:
+            answer = troth.match(graph, device="cpu", ties=ties, threads=1).mate.tolist()
+            for _ in ENGINES:
+                check(graph, ties, next(kinds), *next(engines), answer=answer)
+
+
 def verification(comm) -> None:
     """The distributed checks say what ``troth.verify`` says, of matchings and of what is none."""
     draw = random.Random(3)

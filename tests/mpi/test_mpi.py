@@ -49,6 +49,11 @@ def test_verification(ranks):
     run_job(ranks, "verification")
 
 
+def test_real_graphs(data):
+    names = ("494_bus.mtx.gz", "netscience.mtx.gz", "poisson_100x100.mtx.gz", "bcsstk13.mtx.gz")
+    run_job(3, "real", *(data(f"matrices/{name}") for name in names), data("graphs/lesmis.graph.gz"))
+
+
 def test_tiny_queues():
     run_job(3, "tiny_queues")
 

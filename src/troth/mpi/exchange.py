@@ -6,6 +6,8 @@ messages (a message is what goes to one rank in one step; an empty one is not co
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from time import sleep
 
 import numpy as np
@@ -14,7 +16,8 @@ from troth.cpu._team import available_cores
 
 COUNT = np.dtype(np.int64)
 NAP = 2e-5  # seconds
-_known: dict[int, Patience] = {}
+# What Hydra, Open MPI and Slurm (as in "32(x4)") say.
+LOCAL_RANKS = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_TASKS_PER_NODE")
 
 
 def starts_of(counts: np.ndarray) -> np.ndarray:
@@ -103,11 +106,7 @@ class Patience:
     """
 
     def __init__(self, comm) -> None:
-        from mpi4py import MPI
-
-        node = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        self.spins, self.idle = (2000 if node.size <= available_cores() else 20), 0
-        node.Free()
+        self.spins, self.idle = spins(comm.size), 0
 
     def rest(self, idle: bool = True) -> None:
         """Called once a turn of a waiting loop; ``idle``: nothing happened in it."""
@@ -116,12 +115,11 @@ class Patience:
             sleep(NAP)
 
 
-def _patience(comm) -> Patience:
-    """The patience of a communicator, found once."""
-    key = comm.handle
-    if key not in _known:
-        _known[key] = Patience(comm)
-    return _known[key]
+@cache
+def spins(size: int) -> int:
+    """How many idle turns are worth a spin; the launcher says how many of the ranks share this machine."""
+    told = next((os.environ[name] for name in LOCAL_RANKS if name in os.environ), "").partition("(")[0]
+    return 2000 if (int(told) if told.isdecimal() else size) <= available_cores() else 20
 
 
 def wait_all(requests: list) -> None:
@@ -132,8 +130,7 @@ def wait_all(requests: list) -> None:
 
 def wait(comm, request) -> None:
     """Complete a request that depends on other ranks."""
-    patience = _patience(comm)
-    patience.idle = 0
+    patience = Patience(comm)
     while not request.Test():
         patience.rest()
 

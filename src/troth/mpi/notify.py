@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from troth.mpi import shared, steps
-from troth.mpi.exchange import Neighbourhood, Patience
+from troth.mpi.exchange import Neighbourhood, Patience, barrier
 from troth.mpi.graph import DistGraph
 from troth.mpi.rows import part_of
 from troth.mpi.shared import Words
@@ -124,7 +124,7 @@ class Queue:
         self.kept = [np.empty(0, np.int64) for _ in rank.graph.neighbours]  # prepared, for want of room
         self.patience = Patience(comm)
         self.front = self.bytes = self.messages = self.full = 0
-        comm.Barrier()
+        barrier(comm)
 
     def add(self, owner: int, amount: int) -> int:
         """fetch-and-add on an owner's count."""
@@ -179,7 +179,9 @@ class Queue:
         return len(places) - room
 
     def free(self) -> None:
+        """Give the window back; waits for all ranks, who may still be posting."""
         self.window.Unlock_all()
+        barrier(self.comm)
         self.window.Free()
 
     def stats(self) -> dict:

@@ -78,4 +78,5 @@ class Words:
     def free(self) -> None:
         """Give the window back; waits for all ranks, who may still be reading."""
         self.window.Unlock_all()
+        barrier(self.comm)
         self.window.Free()
