@@ -36,14 +36,14 @@ def scatter_to_owners(comm, owners: np.ndarray, *columns: np.ndarray) -> tuple[n
     order = np.argsort(owners, kind="stable")
     counts = np.bincount(owners, minlength=comm.size).astype(COUNT)
     came = np.empty(comm.size, COUNT)
-    comm.Alltoall(counts, came)
+    wait(comm, comm.Ialltoall(counts, came))
     return order, [_alltoallv(comm, column[order], counts, came) for column in columns], came
 
 
 def swap(comm, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Answer what ``scatter_to_owners`` brought: one value for each entry, back to the rank it came from."""
     back = np.empty(comm.size, COUNT)
-    comm.Alltoall(np.ascontiguousarray(counts, COUNT), back)
+    wait(comm, comm.Ialltoall(np.ascontiguousarray(counts, COUNT), back))
     return _alltoallv(comm, values, counts, back)
 
 
@@ -51,10 +51,9 @@ def _alltoallv(comm, values: np.ndarray, counts: np.ndarray, came: np.ndarray) -
     # Bytes, so that every type of NumPy is carried alike.
     values, width = np.ascontiguousarray(values), values.dtype.itemsize
     found = np.empty(int(came.sum()), values.dtype)
-    comm.Alltoallv(
-        [values.view(np.uint8), counts * width, starts_of(counts)[:-1] * width, _byte()],
-        [found.view(np.uint8), came * width, starts_of(came)[:-1] * width, _byte()],
-    )
+    sent = [values.view(np.uint8), counts * width, starts_of(counts)[:-1] * width, _byte()]
+    wanted = [found.view(np.uint8), came * width, starts_of(came)[:-1] * width, _byte()]
+    wait(comm, comm.Ialltoallv(sent, wanted))
     return found
 
 
@@ -142,6 +141,13 @@ def barrier(comm) -> None:
 
 def sum_over(comm, value: int) -> int:
     """The sum of a number over all ranks."""
-    mine, total = np.array([value], COUNT), np.empty(1, COUNT)
-    wait(comm, comm.Iallreduce(mine, total))
-    return int(total[0])
+    return int(reduce(comm, np.array([value], COUNT))[0])
+
+
+def reduce(comm, values: np.ndarray, operation=None) -> np.ndarray:
+    """Values of all ranks combined, by default added, on every rank."""
+    from mpi4py import MPI
+
+    found = np.empty_like(values)
+    wait(comm, comm.Iallreduce(values, found, operation or MPI.SUM))
+    return found

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from troth.graph import MAX_VERTICES, Graph
-from troth.mpi.exchange import Neighbourhood, scatter_to_owners, starts_of, swap
+from troth.mpi.exchange import Neighbourhood, reduce, scatter_to_owners, starts_of, sum_over, swap
 from troth.mpi.partition import balanced_blocks, make_partition
 from troth.order import weight_bits
 
@@ -126,7 +126,7 @@ def assemble(comm, n: int, partition, own: np.ndarray, indptr: np.ndarray, ends:
     return DistGraph(
         comm,
         n,
-        comm.allreduce(len(ends)) // 2,
+        sum_over(comm, len(ends)) // 2,
         np.ascontiguousarray(indptr, np.int64),
         indices,
         np.ascontiguousarray(weights),
@@ -152,8 +152,7 @@ def _range(comm, weights: np.ndarray) -> tuple[int, int, int]:
         np.array([x], np.uint64)
         for x in ((bits.min(), bits.max(), np.bitwise_or.reduce(bits)) if bits.size else (most, 0, 0))
     )
-    for value, operation in ((least, MPI.MIN), (greatest, MPI.MAX), (union, MPI.BOR)):
-        comm.Allreduce(MPI.IN_PLACE, value, operation)
+    least, greatest, union = (reduce(comm, *pair) for pair in ((least, MPI.MIN), (greatest, MPI.MAX), (union, MPI.BOR)))
     return (int(least[0]), int(greatest[0]), int(union[0])) if greatest[0] else (1, 1, 1)
 
 

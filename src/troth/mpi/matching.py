@@ -20,10 +20,10 @@ from troth.engines import find_engine, read_options
 from troth.errors import TrothError
 from troth.graph import Graph, check_seed
 from troth.mpi import ending_the_job
-from troth.mpi.exchange import scatter_to_owners
+from troth.mpi.exchange import barrier, reduce, scatter_to_owners, sum_over
 from troth.mpi.graph import DistGraph, from_graph
 from troth.mpi.partition import even_blocks
-from troth.order import make_order
+from troth.order import make_order, weight_bits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,7 +118,7 @@ def match(
         raise TrothError(f"comm has {comm.size} processes, but the graph was loaded on {graph.comm.size}")
     with ending_the_job(comm):
         run = engine.load()
-        comm.Barrier()
+        barrier(comm)
         begin = perf_counter()
         mate, stats = run(graph, order, comm=comm, threads=threads, **chosen)
         stats["seconds"] = {"match": perf_counter() - begin}
@@ -144,14 +144,14 @@ def in_order(graph: DistGraph, values: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def hold_weights(own, indptr, indices, weights, names, mate, held):
-    """held[u] = the weight of u's matched edge, 0 where there is none or the other end is the smaller."""
+def hold_weights(own, indptr, indices, bits, names, mate, held):
+    """held[u] = the bits of the weight of u's matched edge, 0 where there is none or the other end is the smaller."""
     for u in range(own.size):
         held[u] = 0
         if mate[u] > own[u]:
             for e in range(indptr[u], indptr[u + 1]):
                 if names[indices[e]] == mate[u]:
-                    held[u] = weights[e]
+                    held[u] = bits[e]
 
 
 @kernel
@@ -168,13 +168,15 @@ def add_blocks(held, block, sums):
 def sums(graph: DistGraph, mate: np.ndarray) -> tuple[int | float, int]:
     """Weight and number of pairs of the whole matching."""
     comm = graph.comm
-    held = np.empty(graph.owned, graph.weights.dtype)
-    hold_weights(graph.own, graph.indptr, graph.indices, graph.weights, graph.globals, mate, held)
-    cardinality = comm.allreduce(int(np.count_nonzero(mate > graph.own)))
+    bits = weight_bits(graph.weights)  # ten types in four compiled kernels
+    held = np.empty(graph.owned, bits.dtype)
+    hold_weights(graph.own, graph.indptr, graph.indices, bits, graph.globals, mate, held)
+    held = held.view(graph.weights.dtype)
+    cardinality = sum_over(comm, np.count_nonzero(mate > graph.own))
     if held.dtype.kind != "f":
         bits = held.astype(np.uint64)
         halves = int((bits >> np.uint64(32)).sum()), int((bits & np.uint64(2**32 - 1)).sum())
-        high, low = comm.allreduce(halves[0]), comm.allreduce(halves[1])
+        high, low = reduce(comm, np.array(halves, np.int64)).tolist()
         return (high << 32) + low, cardinality
     part = in_order(graph, held)
     sums = np.empty(-(-len(part) // BLOCK))
