@@ -27,7 +27,8 @@ def cupy() -> ModuleType:
     try:
         import cupy
     except ImportError as error:
-        reason = "CuPy is not installed" if find_spec("cupy") is None else f"CuPy does not load ({error})"
+        words = " ".join(str(error).split())  # CuPy explains itself over many lines
+        reason = "CuPy is not installed" if find_spec("cupy") is None else f"CuPy does not load ({words})"
         raise TrothError(f'device="cuda": {reason}; {INSTALL}, or choose device="cpu"') from None
     return cupy
 
@@ -54,10 +55,12 @@ def is_available() -> bool:
 
 def device_number(device: str, default: int | None = None) -> int:
     """The number in ``"cuda:1"``; ``"cuda"`` alone is ``default``, or else CuPy's current device."""
+    kind, colon, text = device.partition(":")
+    if kind != "cuda":
+        raise TrothError(f"device={device!r} is not known: choose cpu, cuda or cuda:1")
     count = count_devices()
     if not count:
         raise TrothError(f'device={device!r}: there is no CUDA device; choose device="cpu"')
-    _, colon, text = device.partition(":")
     if not colon:
         return cupy().cuda.Device().id if default is None else default
     if not text.isdecimal() or int(text) >= count:

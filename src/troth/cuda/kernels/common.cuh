@@ -122,9 +122,9 @@ __device__ __forceinline__ u64 hash3(u64 seed, u64 domain, u64 a, u64 b, u64 c) 
 
 // ---- numbers ----
 
-// CuPy compiles with -ftz=true, and then arithmetic, comparisons and conversions of float32 take its denormal numbers for
-// 0. So kernels calculate with `number(x)`, a float64 for a float32, and round back with `rounded<T>`. (Sums and products
-// of two float32 that are rounded to float64 first are what float32 arithmetic would give.)
+// CuPy compiles with -ftz=true, and then arithmetic, comparisons and conversions of float32 take its denormal numbers
+// for 0. So kernels calculate with `number(x)`, a float64 for a float32, and round back with `rounded<T>`. (Sums and
+// products of two float32 that are rounded to float64 first are what float32 arithmetic would give.)
 __device__ __forceinline__ double number(float x) {
     u32 bits = __float_as_uint(x);
     if (bits & 0x7f800000u) return (double)x;
