@@ -92,7 +92,7 @@ def using(number: int) -> Iterator[None]:
         try:
             yield
         except cp.cuda.memory.OutOfMemoryError as error:
-            free, total = cp.cuda.runtime.memGetInfo()
+            free, total = _room()
             asked = re.search(r"allocating ([\d,]+) bytes", str(error))
             need = f"{in_gib(int(asked[1].replace(',', '')))} more" if asked else "more memory"
             raise DeviceMemoryError(
@@ -101,16 +101,21 @@ def using(number: int) -> Iterator[None]:
             ) from None
 
 
+def _room() -> tuple[int, int]:
+    """Bytes that can be had on the current device, within the limit of CuPy's pool, and bytes that it has."""
+    cp = cupy()
+    free, total = cp.cuda.runtime.memGetInfo()
+    pool = cp.get_default_memory_pool()
+    free += pool.free_bytes()
+    limit = pool.get_limit()
+    return max(0, min(free, limit - pool.used_bytes()) if limit else free), total
+
+
 def check_room(number: int, need: int, what: str) -> None:
     """Refuse before any work what cannot fit; ``need`` in bytes."""
     cp = cupy()
     with cp.cuda.Device(number):
-        free, total = cp.cuda.runtime.memGetInfo()
-        pool = cp.get_default_memory_pool()
-        free += pool.free_bytes()
-        limit = pool.get_limit()
-        if limit:
-            free = min(free, limit - pool.used_bytes())
+        free, total = _room()
     if need > free:
         raise DeviceMemoryError(
             f"cuda:{number} is too small: {what} needs {in_gib(need)} and {in_gib(free)} of {in_gib(total)} is free; "
