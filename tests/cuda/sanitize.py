@@ -6,11 +6,11 @@ compute-sanitizer --tool racecheck python tests/cuda/sanitize.py
 
 from __future__ import annotations
 
-import cupy as cp
 import numpy as np
 
 import troth
 from troth.cuda import suitor
+from troth.cuda._device import cupy
 
 ENGINES = [
     ("suitor", {}),
@@ -42,7 +42,7 @@ def graphs() -> list[troth.Graph]:
     for g, spec in zip(made, FAMILIES, strict=True):
         assert (g.weights.get() == troth.read(spec).weights).all(), spec
     near = made[0].weights.view(np.uint32).astype(np.int64) % 5 + 1
-    made.append(troth.Graph(made[0].indptr, made[0].indices, cp.where(near == 1, near, near + 2**60)))
+    made.append(troth.Graph(made[0].indptr, made[0].indices, cupy().where(near == 1, near, near + 2**60)))
     return made
 
 
@@ -50,6 +50,7 @@ def through_the_gate(g: troth.Graph) -> None:
     """Clean, dirty and undirected."""
     import cupyx.scipy.sparse as csp
 
+    cp = cupy()
     if g.weights.dtype.kind == "f":
         places, shape = (g.indices, g.indptr.astype(np.int32)), (g.n, g.n)
         assert troth.as_graph(csp.csr_matrix((g.weights, *places), shape=shape)).m == g.m
