@@ -132,3 +132,10 @@ def test_vertices_are_apart_and_places_repeat(graph):
     apart = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(graph.n)
     assert apart.min(initial=1) > 1e-3
     assert np.array_equal(places, place(graph))
+
+
+@pytest.mark.gpu
+def test_a_graph_on_a_gpu():
+    g = troth.generate("grid", rows=3, cols=3)
+    there = troth.match(g.to("cuda"))
+    assert troth.draw(there.graph, there).axes[0].get_title() == troth.draw(g, troth.match(g)).axes[0].get_title()

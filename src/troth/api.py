@@ -179,7 +179,11 @@ def strongest(
     if engine.device == "cuda":
         from troth.cuda.transfer import strongest_there
 
-        return strongest_there(device, graph, ties, seed, chosen.get("gpu_threads"))
+        try:
+            return strongest_there(device, graph, ties, seed, chosen.get("gpu_threads"))
+        except DeviceMemoryError:
+            if device != "auto" or given:
+                raise
     from troth.cpu.handshake import strongest as run
     from troth.order import make_order
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from troth.cuda._launch import OPTIONS, source
 nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed: NVRTC cannot be called")
 
 STEMS = sorted(path.stem for path in (Path(troth.cuda.__file__).parent / "kernels").glob("*.cu"))
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 PROGRAMS = [(stem, names) for stem in STEMS for names in import_module(f"troth.cuda.{stem}").PROGRAMS.values()]
 
 
@@ -37,12 +40,23 @@ def compile_for(architecture: str, stem: str, names: set[str]) -> str:
     return "" if status == nvrtc.nvrtcResult.NVRTC_SUCCESS else log.rstrip(b"\0").decode()
 
 
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
+@pytest.fixture(scope="module")
+def logs():
+    """The compiler's logs by file and architecture; all cores compile."""
+    names = {stem: {name for owner, names in PROGRAMS if owner == stem for name in names} for stem in STEMS}
+    assert all(names.values())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {
+            (stem, architecture): pool.submit(compile_for, architecture, stem, names[stem])
+            for architecture in ARCHITECTURES
+            for stem in STEMS
+        }
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("stem", STEMS)
-def test_compile(stem, architecture):
-    names = {name for owner, names in PROGRAMS if owner == stem for name in names}
-    assert names
-    assert compile_for(architecture, stem, names) == ""
+def test_compile(logs, stem, architecture):
+    assert logs[stem, architecture].result() == ""
 
 
 def test_an_error_is_found():

@@ -85,6 +85,15 @@ def test_strongest_is_that_of_the_cpu(run):
 
 
 @pytest.mark.parametrize("command", ["match", "strongest"])
+def test_graphs_that_are_made_on_the_gpu(run, tmp_path, command):
+    """Their mates are on the GPU too, and reach the file all the same."""
+    for name, words in (("there", ",device=cuda"), ("here", "")):
+        _, _, code = run(command, f"grid:rows=9,cols=9{words}", "-o", f"{name}.txt")
+        assert code == 0
+    assert (tmp_path / "there.txt").read_text() == (tmp_path / "here.txt").read_text()
+
+
+@pytest.mark.parametrize("command", ["match", "strongest"])
 def test_a_device_that_is_not_there(run, command):
     out, err, code = run(command, "absent.mtx", "--device", "cuda:99")
     assert (out, code) == ("", 2)

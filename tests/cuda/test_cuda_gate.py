@@ -197,7 +197,7 @@ def check_check(indptr, indices, data) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
 def test_the_columns_of_a_check(monkeypatch, dtype, blocks):
     """Rows of every length, empty ones at both ends and between, in one block's part and across many."""
-    monkeypatch.setattr(gate, "_resident", lambda kernel, number: blocks)
+    monkeypatch.setattr(gate, "resident", lambda kernel, block: blocks)
     rng = np.random.default_rng(3)
     for lengths in ([1], [0, 0, 5, 0], [TILE], [TILE - 1, 2], [0] * 600 + [3] + [0] * 700, rng.integers(0, 3, 2000)):
         lengths = np.append(lengths, [0, 2 * TILE + 77, 1, 0, 0, 1, 2048, 0])
@@ -372,7 +372,7 @@ def test_no_vertices_and_no_edges():
 @pytest.mark.parametrize("blocks", [1, 2, 1000])
 @pytest.mark.parametrize("count", [1, 31, TILE - 1, TILE, TILE + 1, 3 * TILE + 5])
 def test_edges_of_every_length(stays, monkeypatch, count, blocks):
-    monkeypatch.setattr(gate, "_resident", lambda kernel, number: blocks)
+    monkeypatch.setattr(gate, "resident", lambda kernel, block: blocks)
     agree(drawn(300, count))
 
 

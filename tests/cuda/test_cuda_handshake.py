@@ -14,6 +14,7 @@ import troth
 from troth import reference
 from troth.cpu import handshake as cpu
 from troth.cuda import handshake
+from troth.errors import DeviceMemoryError
 from troth.order import make_order
 
 pytestmark = pytest.mark.gpu
@@ -231,6 +232,19 @@ def test_strongest_where_prefixes_are_coarse():
     """1, and weights from 2^60 on that differ in the last bits: the prefixes of the latter are equal."""
     graph = star([1] + [2**60 + i % 700 for i in range(1400)])
     check_strongest(graph, "hash")
+
+
+def test_strongest_goes_to_the_cpu_where_the_gpu_is_too_small(monkeypatch):
+    def refuse(*_):
+        raise DeviceMemoryError("too small")
+
+    monkeypatch.setattr("troth.api.WORTH_A_COPY", 0)
+    monkeypatch.setattr("troth.cuda.transfer.check_room", refuse)
+    graph = corpus("triangle")
+    assert np.array_equal(troth.strongest(graph), reference.strongest(graph, order_of(graph, "low")))
+    for words in ({"device": "cuda"}, {"gpu_threads": 32}):
+        with pytest.raises(DeviceMemoryError):
+            troth.strongest(graph, **words)
 
 
 @pytest.mark.parametrize("case", range(1, 6))

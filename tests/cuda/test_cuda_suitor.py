@@ -318,8 +318,7 @@ def threads_at_a_time() -> int:
     return attributes["MultiProcessorCount"] * attributes["MaxThreadsPerMultiProcessor"]
 
 
-@pytest.mark.parametrize("weights", ["unit", "integers", "uniform"])
-@pytest.mark.parametrize("family", ["grid", "rgg"])
+@pytest.mark.parametrize(("family", "weights"), [("grid", "unit"), ("grid", "integers"), ("rgg", "uniform")])
 def test_more_vertices_than_threads(family, weights):
     n = 2 * threads_at_a_time() + 77
     shape = {"rows": 64, "cols": n // 64 + 1} if family == "grid" else {"n": n, "degree": 14}

@@ -27,7 +27,8 @@ def cupy() -> ModuleType:
     try:
         import cupy
     except ImportError as error:
-        reason = "CuPy is not installed" if find_spec("cupy") is None else f"CuPy does not load ({error})"
+        words = " ".join(str(error).split())  # CuPy explains itself over many lines
+        reason = "CuPy is not installed" if find_spec("cupy") is None else f"CuPy does not load ({words})"
         raise TrothError(f'device="cuda": {reason}; {INSTALL}, or choose device="cpu"') from None
     return cupy
 
@@ -54,10 +55,12 @@ def is_available() -> bool:
 
 def device_number(device: str, default: int | None = None) -> int:
     """The number in ``"cuda:1"``; ``"cuda"`` alone is ``default``, or else CuPy's current device."""
+    kind, colon, text = device.partition(":")
+    if kind != "cuda":
+        raise TrothError(f"device={device!r} is not known: choose cpu, cuda or cuda:1")
     count = count_devices()
     if not count:
         raise TrothError(f'device={device!r}: there is no CUDA device; choose device="cpu"')
-    _, colon, text = device.partition(":")
     if not colon:
         return cupy().cuda.Device().id if default is None else default
     if not text.isdecimal() or int(text) >= count:
@@ -89,7 +92,7 @@ def using(number: int) -> Iterator[None]:
         try:
             yield
         except cp.cuda.memory.OutOfMemoryError as error:
-            free, total = cp.cuda.runtime.memGetInfo()
+            free, total = _room()
             asked = re.search(r"allocating ([\d,]+) bytes", str(error))
             need = f"{in_gib(int(asked[1].replace(',', '')))} more" if asked else "more memory"
             raise DeviceMemoryError(
@@ -98,16 +101,21 @@ def using(number: int) -> Iterator[None]:
             ) from None
 
 
+def _room() -> tuple[int, int]:
+    """Bytes that can be had on the current device, within the limit of CuPy's pool, and bytes that it has."""
+    cp = cupy()
+    free, total = cp.cuda.runtime.memGetInfo()
+    pool = cp.get_default_memory_pool()
+    free += pool.free_bytes()
+    limit = pool.get_limit()
+    return max(0, min(free, limit - pool.used_bytes()) if limit else free), total
+
+
 def check_room(number: int, need: int, what: str) -> None:
     """Refuse before any work what cannot fit; ``need`` in bytes."""
     cp = cupy()
     with cp.cuda.Device(number):
-        free, total = cp.cuda.runtime.memGetInfo()
-        pool = cp.get_default_memory_pool()
-        free += pool.free_bytes()
-        limit = pool.get_limit()
-        if limit:
-            free = min(free, limit - pool.used_bytes())
+        free, total = _room()
     if need > free:
         raise DeviceMemoryError(
             f"cuda:{number} is too small: {what} needs {in_gib(need)} and {in_gib(free)} of {in_gib(total)} is free; "

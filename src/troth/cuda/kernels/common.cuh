@@ -122,9 +122,9 @@ __device__ __forceinline__ u64 hash3(u64 seed, u64 domain, u64 a, u64 b, u64 c) 
 
 // ---- numbers ----
 
-// CuPy compiles with -ftz=true, and then arithmetic, comparisons and conversions of float32 take its denormal numbers for
-// 0. So kernels calculate with `number(x)`, a float64 for a float32, and round back with `rounded<T>`. (Sums and products
-// of two float32 that are rounded to float64 first are what float32 arithmetic would give.)
+// CuPy compiles with -ftz=true, and then arithmetic, comparisons and conversions of float32 take its denormal numbers
+// for 0. So kernels calculate with `number(x)`, a float64 for a float32, and round back with `rounded<T>`. (Sums and
+// products of two float32 that are rounded to float64 first are what float32 arithmetic would give.)
 __device__ __forceinline__ double number(float x) {
     u32 bits = __float_as_uint(x);
     if (bits & 0x7f800000u) return (double)x;
@@ -155,22 +155,20 @@ __device__ __forceinline__ i64 thread_id() { return (i64)blockIdx.x * blockDim.x
 __device__ __forceinline__ i64 thread_count() { return (i64)gridDim.x * blockDim.x; }
 __device__ __forceinline__ u32 lane_id() { return threadIdx.x % WARP; }
 
-// The greatest value among the lanes of `mask`, known to all of them. All lanes of the mask call it.
-__device__ __forceinline__ u32 warp_max(u32 mask, u32 value) {
+// The greatest value of the warp, known to all lanes. All lanes call it.
+__device__ __forceinline__ u32 warp_max(u32 value) {
 #if __CUDA_ARCH__ >= 800
-    return __reduce_max_sync(mask, value);
+    return __reduce_max_sync(FULL, value);
 #else
-    // Lanes outside of the mask answer a shuffle with what they like, so each lane asks only those inside.
-    u32 most = value;
-    for (u32 left = mask; left; left &= left - 1) most = max(most, __shfl_sync(mask, value, __ffs(left) - 1));
-    return most;
+    for (int apart = WARP / 2; apart > 0; apart /= 2) value = max(value, __shfl_xor_sync(FULL, value, apart));
+    return value;
 #endif
 }
 
-// The greatest key among the lanes of `mask`: two 32-bit maxima instead of shuffles of 64 bits.
-__device__ __forceinline__ u64 warp_max(u32 mask, u64 key) {
-    u32 top = warp_max(mask, high(key));
-    return pack(top, warp_max(mask, high(key) == top ? low(key) : 0u));
+// The greatest key of the warp: two 32-bit maxima instead of shuffles of 64 bits.
+__device__ __forceinline__ u64 warp_max(u64 key) {
+    u32 top = warp_max(high(key));
+    return pack(top, warp_max(high(key) == top ? low(key) : 0u));
 }
 
 // The sum over the warp, known to all lanes. All lanes call it.

@@ -107,8 +107,8 @@ struct Found {
         add_up(ours + NONPOSITIVE, nonpositive);
         add_up(ours + NONFINITE, nonfinite);
         add_up(ours + FINGERPRINT, fingerprint);
-        most_complement = warp_max(FULL, most_complement);
-        greatest = warp_max(FULL, greatest);
+        most_complement = warp_max(most_complement);
+        greatest = warp_max(greatest);
         bits = warp_union(bits);
         if (lane_id() == 0) {
             atomicMax(ours + LEAST, most_complement);
@@ -284,7 +284,7 @@ __global__ void __launch_bounds__(THREADS) pack_ends(const I* __restrict__ row, 
         if (undirected) key = u == v ? NO_EDGE : key_at((u32)min(u, v), (u32)max(u, v));
         keys[e] = key;
     }
-    most = warp_max(FULL, most);
+    most = warp_max(most);
     if (lane_id() == 0) atomicMax(&ours, most);
     __syncthreads();
     if (threadIdx.x == 0) atomicMax(found, ours);

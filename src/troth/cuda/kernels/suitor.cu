@@ -1,8 +1,8 @@
 // Suitor, troth's own kernels: see cuda/suitor.py for the plan and cpu/suitor.py for the algorithm.
 //
-// state[v]: the best offer that v holds, prefix << 32 | priority of the suitor, 0 for none. Words only grow.
-// A vertex whose offer fails or is displaced waits as an Item, with the key of the neighbour that it lost: neighbours of
-// that key or a greater one have refused it for good. Nor need it look below the offer that it holds itself, since its
+// state[v]: the best offer that v holds, prefix << 32 | priority of the suitor, 0 for none. Words only grow. A vertex
+// whose offer fails or is displaced waits as an Item, with the key of the neighbour that it lost: neighbours of that
+// key or a greater one have refused it for good. Nor need it look below the offer that it holds itself, since its
 // mate will be no worse. So when it looks again it asks only neighbours whose keys are in between, the best first.
 
 constexpr int WARPS = 8;              // of a block
@@ -17,7 +17,7 @@ constexpr i64 PIECE = 1024;           // entries
 constexpr u64 LOST = ~0ull;           // the neighbour holds a better offer
 constexpr u32 NOBODY = ~0u;
 constexpr u32 FRESH = 1u << 31;       // of Item.u: no neighbour has been tried yet, there is no ceiling
-constexpr int COUNT_SHIFT = 40;       // a word counts long rows above this bit and their pieces below it
+constexpr int COUNT_SHIFT = 36;       // a word counts long rows above this bit and their pieces below it
 constexpr u64 COUNT_MASK = (1ull << COUNT_SHIFT) - 1;
 
 // A vertex that has to look again, and the key of the neighbour that it lost (see Key::ceiling).
@@ -36,9 +36,9 @@ struct Control {
     u32 rounds;
 };
 
-// Where vertices with other than short rows wait, and room for the pieces of long ones: longs[i].more is the first piece
-// of row i, owners[p] the row of piece p, best[p] its best key, and done[i] how many of a row's pieces are. There are
-// three of each, for three kernels or rounds.
+// Where vertices with other than short rows wait, and room for the pieces of long ones: longs[i].more is the first
+// piece of row i, owners[p] the row of piece p, best[p] its best key, and done[i] how many of a row's pieces are.
+// There are three of each, for three kernels or rounds.
 template <class K>
 struct Wide {
     Item *middles, *longs;
@@ -74,7 +74,7 @@ struct Key {
     __device__ __forceinline__ bool reaches(const Order&, u64 held) const { return word >= held; }
     __device__ __forceinline__ Key shuffle(int from) const { return {__shfl_sync(FULL, word, from)}; }
     __device__ __forceinline__ Key shuffle_xor(int step) const { return {__shfl_xor_sync(FULL, word, step)}; }
-    __device__ __forceinline__ Key greatest_of_warp() const { return {warp_max(FULL, word)}; }
+    __device__ __forceinline__ Key greatest_of_warp() const { return {warp_max(word)}; }
 
     __device__ __forceinline__ static Key fetch(const Key* at) { return {peek(&at->word)}; }
 
@@ -113,8 +113,8 @@ struct Key<W, true> {
         return {__shfl_xor_sync(FULL, weight, step), __shfl_xor_sync(FULL, rank, step)};
     }
     __device__ __forceinline__ Key greatest_of_warp() const {
-        u64 most = warp_max(FULL, weight);
-        return {most, warp_max(FULL, weight == most ? rank : 0u)};
+        u64 most = warp_max(weight);
+        return {most, warp_max(weight == most ? rank : 0u)};
     }
     __device__ __forceinline__ static Key fetch(const Key* at) { return {peek(&at->weight), peek(&at->rank)}; }
     __device__ __forceinline__ static Key ceiling(const Item& item) { return {item.key, item.more}; }
@@ -269,13 +269,14 @@ __device__ __forceinline__ Key<W, COARSE> best_of_row(const Rows<W>& rows, const
 }
 
 // G lanes read a row together, and all get the best key, with ASK of those in the window whose vertex would take the
-// offer. Two quads of a lane are on their way at a time; a lane asks the best of its eight, and the next if that refuses.
+// offer. Two quads of a lane are on their way at a time; a lane asks the best of its eight, and the next if that
+// refuses.
 template <class W, int G, bool COARSE, bool ASK>
 __device__ __forceinline__ Key<W, COARSE> best_of_group(const Rows<W>& rows, const Order& order, i64 first, i32 count,
                                                         const Window<Key<W, COARSE>>& window, const u64* state) {
     typedef Key<W, COARSE> K;
     K best = {};
-    i32 before = (i32)(first & 3), most = (i32)warp_max(FULL, (u32)(count ? count + before : 0));
+    i32 before = (i32)(first & 3), most = (i32)warp_max((u32)(count ? count + before : 0));
     for (i32 at = 4 * (i32)(lane_id() % G) - before; most > 0; at += 8 * G, most -= 8 * G) {
         Quad<W, COARSE> quad[2];
         quad[0].template read<!ASK>(rows, first, at, count);
@@ -330,7 +331,7 @@ __device__ __forceinline__ void best_of_middles(const Rows<W>& rows, const Order
         i32 its_count = __shfl_sync(FULL, count, from);
         Window<K> its = window.shuffle(from);
         K best = best_of_group<W, TEAM, COARSE, true>(rows, order, its_first, own ? its_count : 0, its, state);
-        best = best.shuffle(__popc(left & ((1u << lane) - 1)) % GROUPS * TEAM);
+        best = best.shuffle(place_in(left) % GROUPS * TEAM);
         if ((left & ~rest) >> lane & 1) mine = best;
         left = rest;
     }
@@ -379,14 +380,14 @@ __device__ __forceinline__ void append(const Item& item, bool has, Item* list, u
     u64 at = 0;
     if (lane_id() == 0) at = atomicAdd(counter, (u64)__popc(mask));
     at = __shfl_sync(FULL, at, 0);
-    if (has) list[at + __popc(mask & ((1u << lane_id()) - 1))] = item;
+    if (has) list[at + place_in(mask)] = item;
 }
 
 // Append the items of the lanes that have one to the warp's stage.
 __device__ __forceinline__ void put(const Item& item, Item* stage, u32& staged) {
     bool has = item.u != NOBODY;
     u32 mask = __ballot_sync(FULL, has);
-    if (has) stage[staged + __popc(mask & ((1u << lane_id()) - 1))] = item;
+    if (has) stage[staged + place_in(mask)] = item;
     staged += __popc(mask);
     __syncwarp();
 }
@@ -417,17 +418,12 @@ template <class K>
 __device__ __forceinline__ void append_long(const Item& item, i64 length, const Wide<K>& wide, u64* counter) {
     u32 lane = lane_id(), mask = __ballot_sync(FULL, length > LONG);
     if (!mask) return;
-    u32 parts = length > LONG ? (u32)((length + PIECE - 1) / PIECE) : 0, before = parts;
-#pragma unroll
-    for (int step = 1; step < WARP; step *= 2) {
-        u32 other = __shfl_up_sync(FULL, before, step);
-        if (lane >= step) before += other;
-    }
+    u32 parts = length > LONG ? (u32)((length + PIECE - 1) / PIECE) : 0, upto = sum_up_to_lane(parts);
     u64 word = 0;
-    if (lane == WARP - 1) word = atomicAdd(counter, (u64)__popc(mask) << COUNT_SHIFT | before);
+    if (lane == WARP - 1) word = atomicAdd(counter, (u64)__popc(mask) << COUNT_SHIFT | upto);
     word = __shfl_sync(FULL, word, WARP - 1);
-    u32 slot = (u32)(word >> COUNT_SHIFT) + __popc(mask & ((1u << lane) - 1));
-    u32 first = (u32)(word & COUNT_MASK) + before - parts;
+    u32 slot = (u32)(word >> COUNT_SHIFT) + place_in(mask);
+    u32 first = (u32)(word & COUNT_MASK) + upto - parts;
     if (parts) wide.longs[slot] = {item.key, item.u, first};
     for (; mask; mask &= mask - 1) {
         int from = __ffs(mask) - 1;
@@ -472,6 +468,7 @@ __device__ __forceinline__ Item read_piece(const Rows<W>& rows, const Order& ord
         __threadfence();
     }
     if (__shfl_sync(FULL, others, 0) != parts - 1) return nobody;
+    __syncwarp();
     for (u32 i = start + lane_id(); i < start + parts; i += WARP) {
         K piece = K::fetch(wide.best + i);
         if (piece > best) best = piece;
@@ -525,7 +522,7 @@ __global__ void __launch_bounds__(BLOCK, 3) propose_all(
             Item item = loser(order, (u32)made_by, key, old);
             u32 mask = __ballot_sync(FULL, item.u != NOBODY);
             i64 base = made_by - lane;
-            if (item.u != NOBODY) slots[base + __popc(mask & ((1u << lane) - 1))] = item;
+            if (item.u != NOBODY) slots[base + place_in(mask)] = item;
             if (lane == 0 && base < n) losers[base / WARP] = __popc(mask);
         }
         old = propose(rows, order, (u32)u, best, state);
@@ -535,9 +532,9 @@ __global__ void __launch_bounds__(BLOCK, 3) propose_all(
     flush(stage, staged, wide.of(0).middles, &control->middles[0]);
 }
 
-// Every vertex with a short row makes an offer to its best neighbour that takes it, and so does whom it displaces, for a
-// few steps of the chain; then `queue`, list 2, gets who is left. The other vertices go to the lists of turn 0. For
-// graphs of few edges: everybody in the window is asked, and few registers let many warps wait at a time.
+// Every vertex with a short row makes an offer to its best neighbour that takes it, and so does whom it displaces,
+// for a few steps of the chain; then `queue`, list 2, gets who is left. The other vertices go to the lists of turn 0.
+// For graphs of few edges: everybody in the window is asked, and few registers let many warps wait at a time.
 template <class W, bool COARSE>
 __global__ void __launch_bounds__(BLOCK, 5) chase(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
@@ -701,8 +698,8 @@ __global__ void __launch_bounds__(BLOCK, 2) settle(
         }
         flush(stage, staged, next, theirs);
 
-        // A warp takes its share of the queue, and then whoever it has displaced, to the end; where items are many, only
-        // as long as there are 32 of them.
+        // A warp takes its share of the queue, and then whoever it has displaced, to the end; where items are many,
+        // only as long as there are 32 of them.
         bool few = count <= warps * WARP;
         i64 share = few ? (count + warps - 1) / warps : WARP, at = warp * share, stop = min(count, at + share);
         for (;;) {

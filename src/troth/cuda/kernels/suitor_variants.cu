@@ -237,8 +237,8 @@ __global__ void read_mates(const u64* __restrict__ state, const u64* __restrict_
         balanced = max(balanced, counts[COUNTERS + i]);
         offers += counts[2 * COUNTERS + i];
     }
-    rounds = warp_max(FULL, rounds);
-    balanced = warp_max(FULL, balanced);
+    rounds = warp_max(rounds);
+    balanced = warp_max(balanced);
     offers = warp_sum(offers);
     if (lane_id() == 0) {
         totals[0] = rounds;

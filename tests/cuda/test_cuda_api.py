@@ -1,0 +1,476 @@
+"""The public calls on a GPU: where graphs and results live, which device runs, streams, threads, too little memory."""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from corpus import TIES, ULP, corpus, on_corpus, order_of
+
+import troth
+from troth import api, reference
+from troth.cuda._device import cupy
+from troth.engines import ALGORITHMS, TABLE
+from troth.graph import Graph
+
+pytestmark = pytest.mark.gpu
+
+MIB = 2**20
+ROWS = [(engine.algorithm, engine.device) for engine in TABLE]
+ON_GPU = [algorithm for algorithm, device in ROWS if device == "cuda"]
+SLIDES = np.array([0, 0, 2, 2, 3]), np.array([1, 2, 3, 4, 4]), np.array([4, 5, 7, 9, 10])
+
+slides = corpus("slides")
+
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+
+
+@pytest.fixture(scope="module")
+def mesh() -> Graph:
+    return troth.generate("grid", rows=40, cols=50, weights="integers", high=9, seed=4)
+
+
+def is_cupy(array) -> bool:
+    return isinstance(array, cupy().ndarray)
+
+
+def check_lives(array, graph: Graph) -> None:
+    """A result is where the graph is."""
+    assert is_cupy(array) == (graph.device != "cpu")
+    assert graph.device != "cpu" or type(array) is np.ndarray
+    assert array.dtype == np.int32
+
+
+def refusal(call, *args, **options) -> str:
+    with pytest.raises(troth.TrothError) as caught:
+        call(*args, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# ---- graphs ----
+
+
+@on_corpus
+def test_there_and_back(graph):
+    there = graph.to("cuda")
+    assert (there.n, there.m, there.device) == (graph.n, graph.m, "cuda:0")
+    assert repr(there) == repr(graph)[:-1] + ", device='cuda:0')"
+    back = there.to("cpu")
+    assert back.device == "cpu"
+    for name in ("indptr", "indices", "weights"):
+        assert is_cupy(getattr(there, name))
+        here, copy = getattr(graph, name), getattr(back, name)
+        assert type(copy) is np.ndarray
+        assert copy.dtype == here.dtype == getattr(there, name).dtype
+        assert copy.tolist() == here.tolist()
+    assert there.bits_range() == graph.bits_range()
+
+
+def test_a_graph_that_is_there_already():
+    there = slides.to("cuda")
+    assert slides.to("cpu") is slides
+    assert there.to("cuda") is there
+    assert there.to("cuda:0") is there
+
+
+def test_what_else_a_graph_has():
+    full = replace(slides, vertex_weights=np.arange(5.0), ids=np.array(list("abcde")), notes={"loops": 2})
+    there = full.to("cuda")
+    assert is_cupy(there.vertex_weights)
+    assert there.vertex_weights.tolist() == [0, 1, 2, 3, 4]
+    assert (there.ids.tolist(), there.notes) == (list("abcde"), {"loops": 2})
+    assert isinstance(there.to("cpu").vertex_weights, np.ndarray)
+
+
+def test_copies_are_copies():
+    here = Graph(slides.indptr.copy(), slides.indices.copy(), slides.weights.copy())
+    there = here.to("cuda")
+    back = there.to("cpu")
+    there.weights[...] = 7
+    assert here.weights.tolist() == back.weights.tolist() == slides.weights.tolist()
+
+
+def test_devices_that_are_not_there():
+    for name in ("cuda:99", "cuda:x", "cuda:"):
+        wanted = f"device={name!r} is not there: choose cuda:0"
+        for call in (troth.match, troth.strongest):
+            assert refusal(call, "no-such-file.mtx", device=name).startswith(wanted)
+        assert refusal(slides.to, name).startswith(wanted)
+    assert (
+        refusal(troth.match, slides, "local-random", "cuda")
+        == "local-random has no engine on device='cuda': choose cpu"
+    )
+
+
+# ---- where the mates are, and where they were found ----
+
+
+@pytest.mark.parametrize("home", ["cpu", "cuda"])
+@pytest.mark.parametrize(("algorithm", "device"), [*ROWS, ("suitor", "cuda:0")])
+def test_mates_are_where_the_graph_is(mesh, algorithm, device, home):
+    graph = mesh.to(home)
+    m = troth.match(graph, algorithm, device=device, seed=3)
+    assert m.graph is graph
+    assert m.device == ("cpu" if device == "cpu" else "cuda:0")
+    check_lives(m.mate, graph)
+    assert m.mate.tolist() == troth.match(mesh, algorithm, device="cpu", seed=3).mate.tolist()
+    json.dumps(m.to_dict())
+    assert "note" not in m.stats
+    assert "device" not in m.stats
+
+
+@pytest.mark.parametrize("ties", TIES)
+@on_corpus
+def test_corpus(graph, ties):
+    wanted = reference.greedy(graph, order_of(graph, ties, 5)).tolist()
+    m = troth.match(graph.to("cuda"), ties=ties, seed=5)
+    assert (m.algorithm, m.device, m.ties, m.seed) == ("suitor", "cuda:0", ties, 5)
+    assert m.mate.tolist() == wanted
+    assert troth.match(graph, device="cuda", ties=ties, seed=5).mate.tolist() == wanted
+
+
+@pytest.mark.parametrize("algorithm", ON_GPU)
+def test_seconds(mesh, algorithm):
+    for graph in (mesh, mesh.to("cuda")):
+        seconds = troth.match(graph, algorithm, device="cuda").stats["seconds"]
+        assert {"gate", "copy", "match", "kernels"} <= set(seconds)
+        assert all(isinstance(value, float) and value >= 0 for value in seconds.values())
+        assert seconds["kernels"] > 0
+    seconds = troth.match(mesh.to("cuda"), algorithm, device="cpu").stats["seconds"]
+    assert {"gate", "copy", "match"} <= set(seconds)
+    assert "kernels" not in seconds
+
+
+@every_algorithm
+def test_progress(mesh, algorithm):
+    calls = []
+    troth.match(mesh.to("cuda"), algorithm, progress=lambda *call: calls.append(call))
+    assert calls
+    assert all(0 <= done <= total for _, done, total in calls)
+
+
+@pytest.mark.parametrize("algorithm", ON_GPU)
+def test_an_error_in_progress_ends_the_run(mesh, algorithm):
+    def stop(*_):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        troth.match(mesh, algorithm, device="cuda", progress=stop)
+    assert troth.verify(mesh, troth.match(mesh, algorithm, device="cuda"))
+
+
+# ---- auto ----
+
+
+def test_auto_goes_with_the_graph(mesh):
+    assert troth.match(mesh).device == "cpu"
+    assert troth.match(mesh.to("cuda")).device == "cuda:0"
+
+
+def test_auto_by_size(mesh, monkeypatch):
+    for size, device in ((0, "cuda:0"), (len(mesh.indices), "cuda:0"), (len(mesh.indices) + 1, "cpu"), (2**60, "cpu")):
+        monkeypatch.setattr(api, "WORTH_A_COPY", size)
+        m = troth.match(mesh)
+        assert m.device == device
+        check_lives(m.mate, mesh)
+        check_lives(troth.strongest(mesh), mesh)
+        assert troth.match(mesh.to("cuda")).device == "cuda:0"
+
+
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name not in ON_GPU])
+def test_algorithms_of_the_cpu_alone(mesh, algorithm, monkeypatch):
+    monkeypatch.setattr(api, "WORTH_A_COPY", 0)
+    wanted = troth.match(mesh, algorithm, device="cpu", seed=2).mate.tolist()
+    for graph in (mesh, mesh.to("cuda")):
+        m = troth.match(graph, algorithm, seed=2)
+        assert m.device == "cpu"
+        check_lives(m.mate, graph)
+        assert m.mate.tolist() == wanted
+
+
+def test_auto_by_options(mesh, monkeypatch):
+    """An option that one device has decides."""
+    for size in (0, 2**60):
+        monkeypatch.setattr(api, "WORTH_A_COPY", size)
+        for graph in (mesh, mesh.to("cuda")):
+            for options, device in (({"presort": True}, "cpu"), ({"variant": "hybrid"}, "cuda:0")):
+                m = troth.match(graph, **options)
+                assert m.device == device
+                check_lives(m.mate, graph)
+                assert m.mate.tolist() == troth.match(mesh, device="cpu").mate.tolist()
+    assert "no option 'presort'" in refusal(troth.match, mesh.to("cuda"), device="cuda", presort=True)
+    assert "no option 'variant'" in refusal(troth.match, mesh.to("cuda"), device="cpu", variant="auto")
+
+
+# ---- certificates and strongest neighbours ----
+
+
+@every_algorithm
+def test_certify(mesh, algorithm):
+    there = mesh.to("cuda")
+    wanted = troth.match(mesh, algorithm, device="cpu", certify=True).certificate
+    for graph, device in ((there, "auto"), (there, "cpu"), *([(mesh, "cuda")] if algorithm in ON_GPU else [])):
+        m = troth.match(graph, algorithm, device=device, certify=True)
+        assert m.certificate == wanted
+        assert m.stats["seconds"]["certify"] >= 0
+        assert troth.verify(graph, m)
+
+
+@pytest.mark.parametrize("ties", TIES)
+@on_corpus
+def test_strongest(graph, ties):
+    wanted, there = troth.strongest(graph, device="cpu", ties=ties, seed=2).tolist(), graph.to("cuda")
+    for place, options in [
+        (there, {}),
+        (there, {"device": "cuda"}),
+        (there, {"device": "cpu"}),
+        (there, {"gpu_threads": 64}),
+        (graph, {"device": "cuda"}),
+        (graph, {"gpu_threads": 1}),
+        (graph, {"device": "cuda", "gpu_threads": 1000}),
+    ]:
+        found = troth.strongest(place, ties=ties, seed=2, **options)
+        check_lives(found, place)
+        assert found.tolist() == wanted, options
+
+
+def test_gpu_threads_need_a_gpu():
+    assert "no option 'gpu_threads'" in refusal(troth.strongest, slides.to("cuda"), device="cpu", gpu_threads=64)
+    for wrong in (0, -1, "many", 2**31):
+        assert "gpu_threads" in refusal(troth.strongest, slides, gpu_threads=wrong)
+
+
+# ---- inputs of the device ----
+
+
+def test_arrays_straight_into_match():
+    cp = cupy()
+    m = troth.match(tuple(cp.asarray(part) for part in SLIDES))
+    check_slides(m)
+    assert troth.strongest(tuple(cp.asarray(part) for part in SLIDES)).tolist() == [2, 0, 4, 4, 3]
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+def test_matrices_straight_into_match(layout):
+    from cupyx.scipy import sparse
+
+    row, col, weight = SLIDES
+    half = sp.coo_array((weight.astype(float), (row, col)), shape=(5, 5))
+    check_slides(troth.match(sparse.csr_matrix(sp.csr_matrix(half + half.T)).asformat(layout)))
+
+
+def check_slides(m) -> None:
+    assert (m.device, m.graph.device) == ("cuda:0", "cuda:0")
+    check_lives(m.mate, m.graph)
+    assert m.mate.tolist() == [2, -1, 0, 4, 3]
+    assert (m.weight, m.cardinality) == (15, 2)
+    assert troth.verify(m.graph, m)
+
+
+@pytest.mark.filterwarnings("ignore:.*[Ss]parse")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("layout", ["edges", "coo", "csr", "csc"])
+def test_tensors_straight_into_match(layout):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    row, col, weight = (torch.tensor(part, device="cuda") for part in SLIDES)
+    if layout == "edges":
+        obj = (row, col, weight)
+    else:
+        both = torch.stack([torch.cat([row, col]), torch.cat([col, row])])
+        obj = torch.sparse_coo_tensor(both, torch.cat([weight, weight]).double(), (5, 5)).coalesce()
+        obj = obj if layout == "coo" else getattr(obj, f"to_sparse_{layout}")()
+    check_slides(troth.match(obj))
+    found = troth.strongest(obj)
+    assert is_cupy(found)
+    assert found.tolist() == [2, 0, 4, 4, 3]
+    for m in (troth.match(obj, device="cpu"), troth.match(obj, "local-weighted")):
+        assert m.device == "cpu"
+        check_lives(m.mate, m.graph)
+
+
+# ---- streams and threads ----
+
+WAIT = """
+extern "C" __global__ void wait(long long ticks) {
+    long long start = clock64();
+    while (clock64() - start < ticks) {}
+}
+"""
+TICKS = 10**8  # about 50 ms, while a call needs few
+
+
+@cache
+def waiting():
+    return cupy().RawKernel(WAIT, "wait")
+
+
+def weights_of(mesh: Graph, kind: str) -> np.ndarray:
+    """Exact prefixes, whose range is not looked at, or coarse ones, whose range comes from the device."""
+    return mesh.weights.astype(np.int32) if kind == "narrow" else 1 + mesh.weights * ULP * 2.0 ** (mesh.weights % 3)
+
+
+@pytest.mark.parametrize("kind", ["narrow", "wide"])
+@pytest.mark.parametrize("algorithm", ON_GPU)
+def test_weights_made_on_the_callers_stream_just_before(mesh, algorithm, kind):
+    """Nothing may run on another stream: there the weights are still all equal."""
+    cp, right = cupy(), weights_of(mesh, kind)
+    wanted = troth.match(replace(mesh, weights=right, weight_range=None), algorithm, device="cpu", certify=True)
+    early = troth.match(replace(mesh, weights=np.ones_like(right), weight_range=None), algorithm, device="cpu")
+    assert wanted.mate.tolist() != early.mate.tolist()
+    there, right = mesh.to("cuda"), cp.asarray(right)
+    troth.match(replace(there, weights=right, weight_range=None), algorithm, certify=True)  # all is compiled now
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:
+        weights = cp.ones_like(right)
+        stream.synchronize()
+        waiting()((1,), (1,), (np.int64(TICKS),))
+        weights[...] = right
+        m = troth.match(replace(there, weights=weights, weight_range=None), algorithm, certify=True)
+        found = m.mate.get().tolist()
+    assert found == wanted.mate.tolist()
+    assert m.certificate == wanted.certificate
+
+
+@pytest.mark.parametrize("call", ["match", "strongest"])
+def test_edges_made_on_the_callers_stream_just_before(mesh, call):
+    cp = cupy()
+    owner = np.repeat(np.arange(mesh.n), np.diff(mesh.indptr))
+    edges = tuple(cp.asarray(part) for part in (owner, mesh.indices.astype(np.int64), mesh.weights))
+    find = {"match": lambda obj: troth.match(obj).mate, "strongest": troth.strongest}[call]
+    wanted = {"match": lambda: troth.match(mesh).mate, "strongest": lambda: troth.strongest(mesh)}[call]()
+    find(edges)  # all is compiled now
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:
+        late = tuple(cp.ones_like(part) for part in edges)
+        late[0][:] = mesh.n - 1
+        stream.synchronize()
+        waiting()((1,), (1,), (np.int64(TICKS),))
+        for empty, part in zip(late, edges, strict=True):
+            empty[...] = part
+        found = find(late).get()
+    assert found.tolist() == wanted.tolist()
+
+
+def test_a_graph_of_the_host_on_the_callers_stream(mesh):
+    wanted = troth.match(mesh, device="cpu").mate.tolist()
+    for stream in (cupy().cuda.Stream(non_blocking=True), cupy().cuda.Stream()):
+        with stream:
+            assert troth.match(mesh, device="cuda").mate.tolist() == wanted
+            there = mesh.to("cuda")
+            assert troth.match(there).mate.get().tolist() == wanted
+            assert cupy().cuda.get_current_stream() == stream
+
+
+def test_calls_from_several_threads(mesh):
+    """Some callers share a stream, some have their own, and some graphs come from the host."""
+    there = mesh.to("cuda")
+    alone = {name: troth.match(mesh, name, device="cpu", seed=1).mate.tolist() for name in ON_GPU}
+
+    def call(i):
+        algorithm, graph = ON_GPU[i % len(ON_GPU)], there if i % 3 else mesh
+        if i % 2:
+            return algorithm, troth.match(graph, algorithm, device="cuda", seed=1).mate.tolist()
+        with cupy().cuda.Stream(non_blocking=True):
+            return algorithm, troth.match(graph, algorithm, device="cuda", seed=1).mate.tolist()
+
+    with ThreadPoolExecutor(6) as pool:
+        for algorithm, mate in pool.map(call, range(6 * len(ON_GPU))):
+            assert mate == alone[algorithm]
+
+
+# ---- too little memory ----
+
+
+@pytest.fixture(scope="module")
+def chain() -> Graph:
+    """So large that mates alone, 4 bytes a vertex, take more than the MiB that tests leave."""
+    return troth.generate("path", n=300_000, weights="integers", high=99)
+
+
+def size_of(graph: Graph) -> int:
+    return graph.indptr.nbytes + graph.indices.nbytes + graph.weights.nbytes
+
+
+def tidy():
+    """Give back what CuPy holds and nobody uses, so that no new array is a part of an old one's place."""
+    pool = cupy().get_default_memory_pool()
+    gc.collect()
+    pool.free_all_blocks()
+    return pool
+
+
+@contextmanager
+def room_for(size: int):
+    """CuPy may take so many bytes more than it holds."""
+    pool = tidy()
+    before = pool.get_limit()
+    pool.set_limit(size=pool.total_bytes() + size)
+    try:
+        yield
+    finally:
+        pool.set_limit(size=before)
+
+
+SIZE = r"[\d.]+ [KMG]iB"
+NO_GRAPH = re.compile(
+    rf'cuda:0 is too small: the graph needs {SIZE} and {SIZE} of {SIZE} is free; choose device="cpu", .*'
+)
+NO_WORK = re.compile(
+    rf'cuda:0 is too small: {SIZE} more is needed and {SIZE} of {SIZE} is free; choose device="cpu", .*'
+)
+
+
+def test_a_graph_that_does_not_fit(chain):
+    with room_for(MIB):
+        reasons = [refusal(call, chain, device="cuda") for call in (troth.match, troth.strongest)]
+        reasons += [refusal(chain.to, "cuda"), refusal(chain.to, "cuda:0")]
+    assert all(NO_GRAPH.fullmatch(reason) for reason in reasons)
+    assert chain.to("cuda").device == "cuda:0"
+
+
+@pytest.mark.parametrize("algorithm", ON_GPU)
+def test_work_that_does_not_fit(chain, algorithm):
+    with room_for(size_of(chain) + MIB):
+        assert NO_WORK.fullmatch(refusal(troth.match, chain, algorithm, device="cuda"))
+    tidy()
+    there = chain.to("cuda")
+    with room_for(MIB):
+        assert NO_WORK.fullmatch(refusal(troth.match, there, algorithm, device="cuda"))
+    assert troth.match(there, algorithm).mate.tolist() == troth.match(chain, algorithm, device="cpu").mate.tolist()
+
+
+def test_auto_takes_the_cpu_instead(chain, monkeypatch):
+    monkeypatch.setattr(api, "WORTH_A_COPY", 0)
+    wanted = troth.match(chain, device="cpu").mate.tolist()
+    tidy()
+    there = chain.to("cuda")
+    for graph, size, reason in (
+        (chain, MIB, NO_GRAPH),
+        (chain, size_of(chain) + MIB, NO_WORK),
+        (there, 8 * chain.n + MIB, NO_WORK),
+    ):
+        with room_for(size):
+            m = troth.match(graph)
+        assert m.device == "cpu"
+        check_lives(m.mate, graph)
+        assert m.mate.tolist() == wanted
+        head, _, why = m.stats["note"].partition(", since ")
+        assert head == "on the CPU"
+        assert reason.fullmatch(why)
+    m = troth.match(chain)
+    assert m.device == "cuda:0"
+    assert "note" not in m.stats
+
+
+def test_auto_does_not_give_up_an_option(chain):
+    with room_for(MIB):
+        assert NO_GRAPH.fullmatch(refusal(troth.match, chain, variant="nosync"))
