@@ -17,7 +17,7 @@ import pytest
 import scipy.io
 from hypothesis import strategies as st
 
-from troth.graph import Graph
+from troth.graph import Graph, as_graph
 from troth.order import Order, make_order
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -128,6 +128,38 @@ on_corpus = pytest.mark.parametrize("graph", [pytest.param(make(), id=name) for 
 def corpus(name: str) -> Graph:
     """One graph of the corpus, by name."""
     return dict(CORPUS)[name]()
+
+
+# ---- larger ones, drawn; these go through the gate ----
+
+
+def near_ties(rng, m: int) -> np.ndarray:
+    """Weights that differ in their last bits, over so wide a range that prefixes lose those bits."""
+    weights = 1 + rng.integers(0, 9, m) * ULP
+    weights[:3] = 1e-300, 1e300, 1e-5
+    return weights
+
+
+def wide_integers(rng, m: int) -> np.ndarray:
+    """The same in int64."""
+    weights = 2**53 + rng.integers(0, 5, m)
+    weights[:3] = 1, 2**63 - 1, 2**63 - 2
+    return weights
+
+
+def drawn(n: int, m: int, weigh, seed: int = 0) -> Graph:
+    """m random edges on n vertices; ``weigh(rng, m)``."""
+    rng = np.random.default_rng(seed)
+    return as_graph((rng.integers(0, n, m), np.append(rng.integers(0, n, m - 1), n - 1), weigh(rng, m)))
+
+
+def drawn_with_hub(n: int, m: int, weigh, seed: int = 0) -> Graph:
+    """m random edges on n vertices, and vertex 7 adjacent to every third one."""
+    rng = np.random.default_rng(seed)
+    spokes = np.arange(0, n, 3)
+    row = np.concatenate([rng.integers(0, n, m), np.full(len(spokes), 7), [n - 2]])
+    col = np.concatenate([rng.integers(0, n, m), spokes, [n - 1]])
+    return as_graph((row, col, weigh(rng, len(row))))
 
 
 def order_of(graph: Graph, ties: str = "hash", seed: int = 0) -> Order:

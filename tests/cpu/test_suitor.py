@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from corpus import TIES, ULP, build, complete, cycle, grid, order_of, star
+from corpus import TIES, build, complete, cycle, drawn, grid, near_ties, order_of, star, wide_integers
 
 import troth
 from troth import reference
@@ -16,12 +16,6 @@ THREADS = (1, 2, 3, 5, 8)
 @pytest.fixture(autouse=True)
 def a_team_for_every_graph(monkeypatch):
     monkeypatch.setattr(_rows, "FEW", 0)
-
-
-def drawn(n: int, m: int, weigh, seed: int = 0) -> Graph:
-    """m random edges on n vertices; ``weigh(rng, m)``."""
-    rng = np.random.default_rng(seed)
-    return as_graph((rng.integers(0, n, m), np.append(rng.integers(0, n, m - 1), n - 1), weigh(rng, m)))
 
 
 def check(graph: Graph, ties: str = "hash", seed: int = 0, threads=THREADS, presort=(False, True)) -> None:
@@ -74,18 +68,6 @@ def test_waves_look_less(monkeypatch):
 
 
 # ---- coarse prefixes ----
-
-
-def near_ties(rng, m):
-    weights = 1 + rng.integers(0, 9, m) * ULP
-    weights[:3] = 1e-300, 1e300, 1e-5  # so wide a range that prefixes lose the last bits
-    return weights
-
-
-def wide_integers(rng, m):
-    weights = 2**53 + rng.integers(0, 5, m)
-    weights[:3] = 1, 2**63 - 1, 2**63 - 2
-    return weights
 
 
 @pytest.mark.parametrize("ties", TIES)

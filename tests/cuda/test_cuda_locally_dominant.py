@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from corpus import DTYPES, TIES, ULP, build, complete, corpus, graphs, grid, hub, on_corpus, order_of, path, star
+from corpus import (
+    DTYPES,
+    TIES,
+    build,
+    complete,
+    corpus,
+    drawn,
+    graphs,
+    grid,
+    hub,
+    near_ties,
+    on_corpus,
+    order_of,
+    path,
+    star,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
 import troth
 from troth import reference
 from troth.cuda.locally_dominant import run
-from troth.graph import Graph, as_graph
+from troth.graph import Graph
 
 pytestmark = pytest.mark.gpu
 
 RACES = 100
-
-
-def drawn(n: int, m: int, weigh, seed: int = 0) -> Graph:
-    """m random edges on n vertices; ``weigh(rng, m)``."""
-    rng = np.random.default_rng(seed)
-    return as_graph((rng.integers(0, n, m), np.append(rng.integers(0, n, m - 1), n - 1), weigh(rng, m)))
-
-
-def near_ties(rng, m):
-    weights = 1 + rng.integers(0, 9, m) * ULP
-    weights[:3] = 1e-300, 1e300, 1e-5
-    return weights
 
 
 def check(graph: Graph, ties: str = "hash") -> dict:

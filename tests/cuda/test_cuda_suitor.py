@@ -7,7 +7,25 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from corpus import DTYPES, TIES, ULP, build, complete, corpus, cycle, graphs, grid, hub, on_corpus, order_of, path, star
+from corpus import (
+    DTYPES,
+    TIES,
+    ULP,
+    build,
+    complete,
+    corpus,
+    cycle,
+    drawn_with_hub,
+    graphs,
+    grid,
+    hub,
+    near_ties,
+    on_corpus,
+    order_of,
+    path,
+    star,
+    wide_integers,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +35,7 @@ from troth.cuda import suitor
 from troth.cuda._device import cupy
 from troth.cuda._launch import source
 from troth.cuda.suitor import LONG, PIECE, SHORT, run
-from troth.graph import Graph, as_graph
+from troth.graph import Graph
 
 pytestmark = pytest.mark.gpu
 
@@ -40,18 +58,6 @@ def uniform(rng, m):
     return rng.random(m, np.float32) + np.float32(0.01)
 
 
-def near_ties(rng, m):
-    weights = 1 + rng.integers(0, 9, m) * ULP
-    weights[:3] = 1e-300, 1e300, 1e-5  # so wide a range that prefixes lose the last bits
-    return weights
-
-
-def wide_integers(rng, m):
-    weights = 2**53 + rng.integers(0, 5, m)
-    weights[:3] = 1, 2**63 - 1, 2**63 - 2
-    return weights
-
-
 every_weight = pytest.mark.parametrize("weigh", [unit, small_integers, uniform, near_ties, wide_integers])
 coarse_weight = pytest.mark.parametrize("weigh", [near_ties, wide_integers])
 
@@ -63,12 +69,7 @@ def weighed(pairs, weigh, n: int | None = None) -> Graph:
 
 
 def drawn(n: int, m: int, weigh) -> Graph:
-    """m random edges on n vertices, and vertex 7 adjacent to every third one."""
-    rng = np.random.default_rng(m)
-    spokes = np.arange(0, n, 3)
-    row = np.concatenate([rng.integers(0, n, m), np.full(len(spokes), 7), [n - 2]])
-    col = np.concatenate([rng.integers(0, n, m), spokes, [n - 1]])
-    return as_graph((row, col, weigh(rng, len(row))))
+    return drawn_with_hub(n, m, weigh, seed=m)
 
 
 def check(graph: Graph, ties: str = "hash", seed: int = 0, wanted: list | None = None) -> None:

@@ -7,7 +7,23 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from corpus import DTYPES, TIES, ULP, build, complete, corpus, cycle, graphs, grid, hub, on_corpus, order_of, path, star
+from corpus import (
+    DTYPES,
+    TIES,
+    build,
+    complete,
+    corpus,
+    cycle,
+    drawn_with_hub,
+    graphs,
+    grid,
+    hub,
+    near_ties,
+    on_corpus,
+    order_of,
+    path,
+    star,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +32,7 @@ from troth import reference
 from troth.cuda._device import cupy
 from troth.cuda._launch import OPTIONS, source
 from troth.cuda.suitor_variants import VARIANTS, run
-from troth.graph import Graph, as_graph
+from troth.graph import Graph
 from troth.order import priorities
 
 pytestmark = pytest.mark.gpu
@@ -29,29 +45,14 @@ RACES = 100
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
-def drawn(n: int, m: int, weigh, seed: int = 0) -> Graph:
-    """m random edges on n vertices, and vertex 7 adjacent to every third one; ``weigh(rng, m)``."""
-    rng = np.random.default_rng(seed)
-    spokes = np.arange(0, n, 3)
-    row = np.concatenate([rng.integers(0, n, m), np.full(len(spokes), 7), [n - 2]])
-    col = np.concatenate([rng.integers(0, n, m), spokes, [n - 1]])
-    return as_graph((row, col, weigh(rng, len(row))))
-
-
 def small_integers(rng, m):
     return rng.integers(1, 6, m).astype(np.int32)
-
-
-def near_ties(rng, m):
-    weights = 1 + rng.integers(0, 9, m) * ULP
-    weights[:3] = 1e-300, 1e300, 1e-5  # so wide a range that prefixes lose the last bits
-    return weights
 
 
 @cache
 def contested(weigh) -> tuple[Graph, list]:
     """A graph where offers are displaced all the time, and its mates with ties="hash"."""
-    graph = drawn(600, 2000, weigh)
+    graph = drawn_with_hub(600, 2000, weigh)
     return graph, reference.greedy(graph, order_of(graph)).tolist()
 
 
@@ -94,7 +95,7 @@ def test_any_graph(graph, ties, variant, block, chunk, k):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_type(dtype):
-    graph = drawn(200, 700, lambda rng, m: rng.integers(1, 9, m).astype(dtype))
+    graph = drawn_with_hub(200, 700, lambda rng, m: rng.integers(1, 9, m).astype(dtype))
     for ties in TIES:
         check(graph, ties)
 
@@ -161,7 +162,7 @@ def test_many_races_have_one_winner(variant, kind):
     graph = {
         "complete": lambda: complete(130, lambda u, v: 1),
         "rmat": lambda: troth.generate("rmat", scale=10, weights="integers", high=3),
-        "coarse": lambda: drawn(900, 3000, near_ties),
+        "coarse": lambda: drawn_with_hub(900, 3000, near_ties),
     }[kind]()
     wanted = troth.match(graph, "greedy", device="cpu").mate.tolist()
     order, there = order_of(graph), graph.to("cuda")
