@@ -27,6 +27,8 @@ from troth.mpi import shared
 ENGINES = (
     ("suitor", {}),
     ("suitor", {"threads": 2}),
+    ("suitor", {"share": False}),
+    ("suitor", {"share": False, "threads": 2}),
     ("sync-poll", {}),
     ("async-poll", {}),
     ("sync-notify", {}),

@@ -24,25 +24,28 @@ Cost: about as many looks as serial Suitor takes, and 12 bytes for each offer ac
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
 from troth.cpu._atomics import compare_and_swap, fetch_add, load, prefetch
 from troth.cpu._jit import inlined, kernel
-from troth.cpu._rows import over
-from troth.cpu._team import new_cursor, take
+from troth.cpu._rows import Rows, over
+from troth.cpu._team import chunk_size, new_cursor, take
+from troth.cpu._team import run as run_team
+from troth.cpu.suitor import LOST, NONE, SCRATCH, goes_down, goes_in_waves, propose_all, propose_in_waves, read_mates
 from troth.mpi.exchange import starts_of, wait
 from troth.mpi.graph import DistGraph
+from troth.mpi.node import Node, SharedRows, node_of
 from troth.mpi.rows import entry_of, name_of, own_place, part_of
 from troth.order import HALF, MASK, ONE, Order, prefix, priority, vertex
 
-NONE = np.uint64(0)  # no offer, no key
-LOST = np.uint64(2**64 - 1)  # the neighbour holds a better offer
 GHOSTS, LOSERS, LOOKERS = (np.uint64(i) for i in range(3))  # the counters of ``Lists``
 RECORD, EXACT_RECORD = 3, 5  # 32-bit numbers
 GROUP = 64  # vertices whose first choices are found together
 AHEAD = 16  # records
+PIECES = 8  # of the vertices without edges across; MPI gets a turn between them
 
 
 class Words(NamedTuple):
@@ -222,27 +225,27 @@ def settle(part, order, slot_of, queue, waiting, words, lists):
 
 
 @kernel
-def propose_first(worker, cursor, chunk, part, order, slot_of, queues, words, lists):
-    """Every own vertex makes its first offer, 64 at a time; those that fail or are displaced look again after them."""
+def propose_first(worker, cursor, chunk, visits, part, order, slot_of, queues, words, lists):
+    """These vertices make their first offers, 64 at a time; those that fail or are displaced look again after them."""
     offers = scans = np.int64(0)
     firsts, queue = queues[worker, 0], queues[worker, 1]
     while True:
         start = take(cursor, chunk)
-        if start >= part.owned:
+        if start >= visits.size:
             return offers, scans
-        stop = min(part.owned, start + chunk)
+        stop = min(np.int64(visits.size), start + chunk)
         for group in range(start, stop, GROUP):
             count = min(GROUP, stop - group)
             scans += count
             for i in range(count):
-                firsts[i] = first_choice(part, order, group + i)
+                firsts[i] = first_choice(part, order, visits[group + i])
                 if firsts[i] >= 0:
                     prefetch(words.state, np.uint64(np.uint32(part.indices[firsts[i]])))
             waiting = 0
             for i in range(count):
                 if firsts[i] >= 0:
                     offers += 1
-                    again = offer_along(part, order, slot_of, group + i, firsts[i], words, lists)
+                    again = offer_along(part, order, slot_of, np.int64(visits[group + i]), firsts[i], words, lists)
                     if again >= 0:
                         queue[waiting] = again
                         waiting += 1
@@ -251,7 +254,7 @@ def propose_first(worker, cursor, chunk, part, order, slot_of, queues, words, li
 
 
 @kernel
-def propose(worker, cursor, chunk, part, order, slot_of, queues, lookers, words, lists):
+def propose(worker, cursor, chunk, lookers, part, order, slot_of, queues, words, lists):
     """The vertices of ``lookers`` look again, and so do those that they displace; returns two counts."""
     offers = scans = np.int64(0)
     queue = queues[worker, 1]
@@ -356,8 +359,49 @@ def receive(part, order, slot_of, ghost_starts, places, width, counts, values, w
 # ---- the engine ----
 
 
-def run(graph: DistGraph, order: Order, *, comm, threads=1) -> tuple[np.ndarray, dict]:
+def run(graph: DistGraph, order: Order, *, comm, threads=1, share=True) -> tuple[np.ndarray, dict]:
     """The engine; see ``matching.py``. The counts depend on ranks and threads; the mates never do."""
+    begin = perf_counter()
+    node = node_of(comm) if share else None
+    rows = node.rows(graph) if node is not None else None
+    if rows is None:
+        return _run_by_messages(graph, order, comm, threads)
+    seconds = {"share": perf_counter() - begin}  # nothing, if this graph was matched before
+    mate, counts = _run_in_shared_memory(node, rows, graph, order, threads)
+    return mate, {**counts, "threads": threads, "bytes": 0, "messages": 0, "seconds": seconds}
+
+
+def _run_in_shared_memory(node: Node, rows: SharedRows, graph: DistGraph, order: Order, threads: int):
+    """The kernels of ``cpu/suitor.py``, with ranks for threads: they take chunks of all vertices from one cursor."""
+    arrays, state = Rows(rows.indptr, rows.indices, rows.bits), rows.state
+    some = node.share_of(graph.n)
+    scratch = np.empty(threads * SCRATCH, np.uint64)
+    state[some] = NONE
+    if node.comm.rank == 0:
+        rows.cursor[0] = 0
+    node.together()
+    if not graph.m:
+        counts = []
+    elif goes_in_waves(graph, order):
+        visits = np.empty(some.stop - some.start, np.int32)
+        after = lambda _: node.together()  # noqa: E731
+        counts = propose_in_waves(arrays, order, threads, some.start, visits, state, scratch, after)
+    else:
+        chunk = chunk_size(graph.n, threads * node.comm.size)
+        work = (propose_all, rows.cursor, chunk, *arrays, order, goes_down(order), state, scratch)
+        counts = [work[0](0, *work[1:])] if threads == 1 else run_team(threads, *work, cursor=rows.cursor)
+    node.together()
+    own = graph.own
+    mate = np.empty(len(own), np.int32)
+    held = state[own[0] : own[-1] + 1] if graph.first >= 0 else state[own]
+    read_mates(0, new_cursor(), max(1, len(own)), order, held, mate)
+    node.together()  # nobody clears the words for another matching before all have read theirs
+    offers, scans, _ = (int(sum(column)) for column in zip(*counts, strict=True)) if counts else (0, 0, 0)
+    return mate, {"rounds": 1, "proposals": offers, "scans": scans}
+
+
+def _run_by_messages(graph: DistGraph, order: Order, comm, threads: int) -> tuple[np.ndarray, dict]:
+    """Packed rounds. In the first, only vertices with edges across make offers before records leave."""
     from mpi4py import MPI
 
     part, slot_of = part_of(graph), graph.ghost_slot
@@ -368,46 +412,57 @@ def run(graph: DistGraph, order: Order, *, comm, threads=1) -> tuple[np.ndarray,
         np.zeros(ghosts, np.int32),
     )
     around = graph.neighbourhood()
-    remote_offers = min(graph.owned, len(graph.boundary))  # an own vertex holds one at most
-    lists = _new_lists(ghosts, remote_offers, 0)
+    lists = _new_lists(graph)
     queues = np.empty((threads, 2, GROUP), np.int64)
     share = _share(threads)
-    found = share(graph.owned, propose_first, part, order, slot_of, queues, words, lists)
-    offers = scans = rounds = records = 0
+    rim = np.zeros(graph.owned, np.bool_)
+    rim[graph.boundary] = True
+    rest = (part, order, slot_of, queues, words, lists)
+    found = share(propose_first, np.flatnonzero(rim).astype(np.int32), *rest)
+    inside = np.array_split(np.flatnonzero(~rim).astype(np.int32), PIECES)
+    rounds = records = 0
     while True:
-        for made, looked in found:
-            offers, scans = offers + int(made), scans + int(looked)
         counts = np.zeros(len(graph.neighbours), np.int64)
         count_records(graph.owned, slot_of, lists, counts)
-        sent = np.array([counts.sum()], np.int64)
-        everyone = np.empty(1, np.int64)
+        sent, everyone = np.array([counts.sum()], np.int64), np.empty(1, np.int64)
         request = comm.Iallreduce(sent, everyone, MPI.SUM)  # goes on while records are packed and sent
         values = np.empty(int(sent[0]) * width, np.uint32)
         pack(part, order, slot_of, graph.ghost_place, width, lists, words, starts_of(counts)[:-1].copy(), values)
-        values, came = around.exchange(values, counts, width)
-        lists = _new_lists(ghosts, remote_offers, int(came.sum()))
+        lists.counts[:] = 0
+        journey = around.start(values, counts, width)
+        for piece in inside:  # the records travel meanwhile
+            found += share(propose_first, piece, *rest)
+            journey.has_come()
+        values, came = journey.end()
         receive(part, order, slot_of, graph.ghost_starts, graph.ghost_place, width, came, values, words, lists)
         lookers = lists.lookers[: lists.counts[LOOKERS]]
         rounds, records = rounds + 1, records + int(sent[0])
         wait(comm, request)
-        if everyone[0] == 0:
+        if everyone[0] == 0 and rounds > 1:  # after the first, those inside may have displaced some who have to send
             break
-        found = share(len(lookers), propose, part, order, slot_of, queues, lookers, words, lists)
+        inside = ()
+        found += share(propose, lookers, *rest)
     around.free()
     mate = np.empty(graph.owned, np.int32)
-    read_mates(order, words.state, mate)
+    read_mates(0, new_cursor(), max(1, graph.owned), order, words.state[: graph.owned], mate)
+    offers, scans = (int(sum(column)) for column in zip(*found, strict=True))
     stats = {"rounds": rounds, "proposals": offers, "scans": scans, "records": records, "threads": threads}
     return mate, {**stats, "bytes": around.bytes, "messages": around.messages}
 
 
-def _new_lists(ghosts: int, remote_offers: int, came: int) -> Lists:
-    """Empty lists with room for all that a round may find."""
-    room = remote_offers + came
+def _new_lists(graph: DistGraph) -> Lists:
+    """Empty lists with room for all that a round may find.
+
+    In a round a neighbour makes at most one offer for each of its ghosts, and of those that another rank made to v, one
+    may be displaced here before it is answered. So an owner answers at most twice for each ghost.
+    """
+    offers, ghosts = len(graph.boundary), len(graph.ghost_owner)
+    room = offers + min(graph.owned, offers)
     return Lists(
         np.empty(ghosts, np.int32),
         np.empty(room, np.int32),
         np.empty(room, np.int32),
-        np.empty(came, np.int32),
+        np.empty(offers + 2 * ghosts, np.int32),
         np.zeros(16, np.int64),
     )
 
@@ -415,12 +470,5 @@ def _new_lists(ghosts: int, remote_offers: int, came: int) -> Lists:
 def _share(threads: int) -> Callable:
     """``over`` with these threads; one needs no team, which would have to be woken in each of many small rounds."""
     if threads == 1:
-        return lambda total, work, *args: [work(0, new_cursor(), max(1, total), *args)]
-    return lambda total, work, *args: over(total, threads, work, *args)
-
-
-@kernel
-def read_mates(order, state, mate):
-    """The suitor is the mate."""
-    for v in range(mate.size):
-        mate[v] = np.int32(vertex(order, state[v])) if state[v] != NONE else np.int32(-1)
+        return lambda work, visits, *args: [work(0, new_cursor(), max(1, len(visits)), visits, *args)]
+    return lambda work, visits, *args: over(len(visits), threads, work, visits, *args)
