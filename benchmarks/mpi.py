@@ -6,9 +6,9 @@
 Graphs are made once, as ``.csr`` folders of which every rank reads its rows; those of weak scaling are made in place.
 Each number of ranks is a job of its own (``mpiexec``). A time is the slowest rank's, in milliseconds from a barrier to
 its mates, the least of several runs. The first run, which compiles, is left out; ``share`` is what copying the rows to
-shared memory took in it, once a graph. Bytes and messages are the most that one rank sent, ``graph_bytes`` the most that
-one holds, which falls as 1/P, plus ghosts. "cpu, one thread" is
-``troth.match(threads=1)`` in the job of one rank. All engines of a job must give the same weight, to the last bit.
+shared memory took in it, once a graph. Bytes and messages are the most that one rank sent, ``graph_bytes`` the most
+that one holds, which falls as 1/P, plus ghosts. "cpu, one thread" is ``troth.match(threads=1)`` in the job of one rank.
+All engines of a job must give the same weight, to the last bit.
 """
 
 from __future__ import annotations
