@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from troth.graph import MAX_VERTICES, Graph
+from troth.graph import Graph
 from troth.mpi.exchange import Neighbourhood, reduce, scatter_to_owners, starts_of, sum_over, swap
-from troth.mpi.partition import balanced_blocks, make_partition
+from troth.mpi.partition import Table, balanced_blocks, even_blocks, make_partition
 from troth.order import weight_bits
 
 
@@ -162,9 +162,8 @@ def from_graph(graph: Graph, comm=None, partition: str | np.ndarray = "block") -
 
     comm = world() if comm is None else comm
     if isinstance(partition, np.ndarray):
-        from troth.mpi.partition import table_from
-
-        split = table_from(comm, graph.n, lambda: partition)
+        first, last = even_blocks(graph.n, comm.size).starts[comm.rank : comm.rank + 2]
+        split = Table(comm, graph.n, np.ascontiguousarray(partition[first:last], np.int32))
     else:
         split = make_partition(
             partition,
@@ -189,11 +188,3 @@ def take_rows(comm, n: int, partition, own: np.ndarray, indptr, indices, weights
     local = starts_of(lengths)
     places = np.arange(local[-1]) + np.repeat(begins - local[:-1], lengths)
     return assemble(comm, n, partition, own, local, np.asarray(indices[places]), np.asarray(weights[places]))
-
-
-def check_size(n: int) -> None:
-    """Vertex numbers fit 31 bits."""
-    if n > MAX_VERTICES:
-        from troth.errors import TrothError
-
-        raise TrothError(f"{n} vertices are too many: at most {MAX_VERTICES}")

@@ -13,6 +13,7 @@ The result is the graph that ``troth.generate`` makes, row by row and bit for bi
 from __future__ import annotations
 
 import secrets
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -23,9 +24,11 @@ from troth.errors import TrothError
 from troth.generate.host import DRAWS
 from troth.generate.spec import Request, is_spec, read_request, split_spec
 from troth.generate.weights import INCREASING, RULES, UNIT, edge_weight
+from troth.graph import MAX_VERTICES
 from troth.io.csr import open_csr
+from troth.mpi import AgreedError, agreeing, ending_the_job, world
 from troth.mpi.exchange import scatter_to_owners, starts_of
-from troth.mpi.graph import DistGraph, assemble, check_size, take_rows
+from troth.mpi.graph import DistGraph, assemble, take_rows
 from troth.mpi.partition import Blocks, balanced_blocks, even_blocks, make_partition
 from troth.order import HALF, mix64, weight_bits
 
@@ -41,11 +44,11 @@ def load(source: str, comm=None, partition: str = "block") -> DistGraph:
     comm : a communicator of mpi4py; all processes where none is given
     partition : "block" (balanced by edges), "hash", "metis" (``.csr`` only), or a file of owners
     """
-    from troth.mpi import world
-
     comm = world() if comm is None else comm
-    check_source(source)
-    return _from_family(source, comm, partition) if is_spec(source) else _from_csr(source, comm, partition)
+    with ending_the_job(comm):
+        with agreeing(comm):
+            check_source(source)
+        return _from_family(source, comm, partition) if is_spec(source) else _from_csr(source, comm, partition)
 
 
 def check_source(source: str) -> None:
@@ -67,9 +70,13 @@ def check_source(source: str) -> None:
 
 
 def _from_csr(source: str, comm, partition: str) -> DistGraph:
-    found = open_csr(source, mode="c")  # never written to; Numba compiles again for arrays that are read-only
-    n = len(found.indptr) - 1
-    check_size(n)
+    with agreeing(comm):
+        found = open_csr(source, mode="c")  # never written to; Numba compiles again for arrays that are read-only
+        n, kind = len(found.indptr) - 1, found.weights.dtype
+        if n > MAX_VERTICES:
+            raise TrothError(f"{source}: {n} vertices are too many: at most {MAX_VERTICES}")
+        if kind.kind not in "iuf" or kind.name == "float16":
+            raise TrothError(f"{source}: weights of type {kind} are not taken: troth convert it first")
     split = make_partition(
         partition,
         comm,
@@ -105,17 +112,18 @@ def inspect(own, n, indptr, indices, data, bits, salt):
 def _check_rows(source: str, comm, n: int, own: np.ndarray, found) -> None:
     from mpi4py import MPI
 
-    if found.weights.dtype.kind not in "iuf" or found.weights.dtype.name == "float16":
-        raise TrothError(f"{source}: weights of type {found.weights.dtype} are not taken: troth convert it first")
     salt = np.uint64(comm.bcast(secrets.randbits(64) if comm.rank == 0 else None))
     bits = weight_bits(found.weights)
-    first, total = inspect(own, n, found.indptr, found.indices, found.weights, bits, salt)
-    if first >= 0:
-        raise TrothError(f"{source}: row {first} is not clean (sorted, no loop, weights > 0): troth convert it first")
+    with agreeing(comm):
+        first, total = inspect(own, n, found.indptr, found.indices, found.weights, bits, salt)
+        if first >= 0:
+            why = f"row {first} is not clean (sorted, no loop, weights > 0)"
+            raise TrothError(f"{source}: {why}: troth convert it first")
     sums = np.array([total], np.uint64)
     comm.Allreduce(MPI.IN_PLACE, sums)
     if sums[0]:
-        raise TrothError(f"{source}: the two directions of some edge differ: troth convert it with --symmetrize first")
+        why = "the two directions of some edge differ"
+        raise AgreedError(f"{source}: {why}: troth convert it with --symmetrize first")
 
 
 # ---- families ----
@@ -165,17 +173,25 @@ def drop_repeats(keys, lengths, ends):
 
 
 class Parts:
-    """What ``generate/families.py`` asks of a device: here the device is all ranks, and each makes its own rows."""
+    """What ``generate/families.py`` asks of a device: here the device is all ranks, and each makes its own rows.
+
+    A family checks its sizes and asks for one structure; ``make`` makes that, all ranks together.
+    """
 
     def __init__(self, comm, partition: str) -> None:
         self.comm, self.partition = comm, partition
 
+    def lattice(self, *shape) -> None:
+        self.make = partial(self._lattice, *shape)
+
+    def drawn(self, *draws) -> None:
+        self.make = partial(self._drawn, *draws)
+
     def _split(self, n: int, blocks) -> None:
-        check_size(n)
         self.n, self.split = n, make_partition(self.partition, self.comm, n, blocks, None)
         self.own = self.split.mine(self.comm.rank)
 
-    def lattice(self, shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray):
+    def _lattice(self, shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray):
         n = prod(shape) * unknowns
         self._split(n, lambda: even_blocks(n, self.comm.size))
         indptr = np.zeros(len(self.own) + 1, np.int64)
@@ -185,7 +201,7 @@ class Parts:
         fill_lattice(self.own, *shape, unknowns, offsets, True, indptr, ends)
         return indptr, ends
 
-    def drawn(self, n: int, *draws: tuple):
+    def _drawn(self, n: int, *draws: tuple):
         rank, size = self.comm.rank, self.comm.size
         rows, cols = [], []
         for name, count, *args in draws:
@@ -222,8 +238,10 @@ def _from_family(source: str, comm, partition: str) -> DistGraph:
     family, words = split_spec(source)
     asked: Request = read_request(family, **words)
     parts = Parts(comm, partition)
+    with agreeing(comm), asked.fitting():
+        asked.make(parts)
     with asked.fitting():
-        indptr, ends = asked.make(parts)
+        indptr, ends = parts.make()
         rule = RULES[asked.weights]
         weights = np.ones(len(ends), asked.kind)
         if rule.code != UNIT:
