@@ -18,7 +18,7 @@ needs no answer: the word that beat it is on its way already, or goes in the nex
 sent anything. Then all offers stand at their owners: the one fixed point of Suitor, whatever the ranks and partition.
 
 To tell only the rank that lost would take fewer bytes and far more rounds: losers would try one neighbour after the
-other whose better offers they have not heard of (181 rounds instead of 9 on a dense bipartite graph on 16 ranks).
+other whose better offers they have not heard of (113 rounds instead of 15 on a dense bipartite graph on 8 ranks).
 
 In the first round only vertices with edges across make offers before the records leave; the others do so while these
 travel.
