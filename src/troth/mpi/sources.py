@@ -13,6 +13,7 @@ The result is the graph that ``troth.generate`` makes, row by row and bit for bi
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -27,12 +28,13 @@ from troth.generate.weights import INCREASING, RULES, UNIT, edge_weight
 from troth.graph import MAX_VERTICES
 from troth.io.csr import open_csr
 from troth.mpi import AgreedError, agreeing, ending_the_job, world
-from troth.mpi.exchange import scatter_to_owners, starts_of
-from troth.mpi.graph import DistGraph, assemble, take_rows
+from troth.mpi.exchange import reduce, scatter_to_owners, starts_of
+from troth.mpi.graph import DistGraph, assemble, places_of, take_rows
 from troth.mpi.partition import Blocks, balanced_blocks, even_blocks, make_partition
 from troth.order import HALF, mix64, weight_bits
 
 BUCKETS = 1 << 16  # of vertices, for the balance of drawn families
+BATCH = 1 << 20  # edges that a rank draws and sends away at once
 
 
 def load(source: str, comm=None, partition: str = "block") -> DistGraph:
@@ -161,13 +163,14 @@ def weigh_rows(own, indptr, ends, code, seed, bits, high, weights):
 
 
 @kernel
-def drop_repeats(keys, lengths, ends):
-    """The ends of sorted keys (row << 32 | end), each once, and the rows' lengths; returns how many there are."""
+def drop_repeats(own, keys, lengths, ends):
+    """The ends of sorted keys (row << 32 | end), each once and no loops, and the rows' lengths; how many ends."""
     kept = 0
     for i in range(keys.size):
-        if i == 0 or keys[i] != keys[i - 1]:
-            lengths[keys[i] >> 32] += 1
-            ends[kept] = keys[i] & 0x7FFFFFFF
+        row, end = keys[i] >> 32, keys[i] & 0x7FFFFFFF
+        if own[row] != end and (i == 0 or keys[i] != keys[i - 1]):
+            lengths[row] += 1
+            ends[kept] = end
             kept += 1
     return kept
 
@@ -202,34 +205,36 @@ class Parts:
         return indptr, ends
 
     def _drawn(self, n: int, *draws: tuple):
-        rank, size = self.comm.rank, self.comm.size
-        rows, cols = [], []
-        for name, count, *args in draws:
-            first, last = count * rank // size, count * (rank + 1) // size
-            row, col = np.empty(last - first, np.int32), np.empty(last - first, np.int32)
-            DRAWS[name](first, last, first, *args, row, col)
-            rows.append(row)
-            cols.append(col)
-        row, col = np.concatenate(rows), np.concatenate(cols)
-        proper = row != col
-        row, col = row[proper], col[proper]
-        row, col = np.concatenate([row, col]), np.concatenate([col, row])
-        self._split(n, lambda: self._balance(n, row))
-        _, (row, col), _ = scatter_to_owners(self.comm, self.split.owner(row), row, col)
-        keys = np.searchsorted(self.own, row) << 32 | col
+        self._split(n, lambda: self._balance(n, draws))
+        keys = [np.empty(0, np.int64)]
+        for row, col in self._batches(draws):
+            _, (row, col), _ = scatter_to_owners(self.comm, self.split.owner(row), row, col)
+            keys.append(places_of(self.own, row).astype(np.int64) << 32 | col)
+        keys = np.concatenate(keys)
         keys.sort()
         lengths, ends = np.zeros(len(self.own), np.int64), np.empty(len(keys), np.int32)
-        kept = drop_repeats(keys, lengths, ends)
+        kept = drop_repeats(self.own, keys, lengths, ends)
         return starts_of(lengths), ends[:kept].copy()
 
-    def _balance(self, n: int, row: np.ndarray) -> Blocks:
-        """Blocks by the drawn ends, counted in buckets of consecutive vertices."""
-        from mpi4py import MPI
+    def _batches(self, draws: tuple) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Both directions of this rank's share of the edges, some at a time; all ranks have as many batches."""
+        rank, size = self.comm.rank, self.comm.size
+        for name, count, *args in draws:
+            batches = -(-count // (size * BATCH))
+            for batch in range(rank * batches, (rank + 1) * batches):
+                first, last = (count * place // (size * batches) for place in (batch, batch + 1))
+                row, col = np.empty((2, 2, last - first), np.int32)
+                DRAWS[name](first, last, first, *args, row[0], col[0])
+                row[1], col[1] = col[0], row[0]
+                yield row.ravel(), col.ravel()
 
+    def _balance(self, n: int, draws: tuple) -> Blocks:
+        """Blocks by the ends that will be drawn, counted in buckets of consecutive vertices."""
         width = max(1, -(-n // BUCKETS))
-        counts = np.bincount(row // width, minlength=-(-n // width)).astype(np.int64)
-        self.comm.Allreduce(MPI.IN_PLACE, counts)
-        ends = starts_of(counts)
+        counts = np.zeros(-(-n // width), np.int64)
+        for row, _ in self._batches(draws):
+            counts += np.bincount(row // width, minlength=len(counts))
+        ends = starts_of(reduce(self.comm, counts))
         wide = balanced_blocks(lambda b: int(ends[b]), len(counts), self.comm.size)
         return Blocks(np.minimum(wide.starts * width, n))
 
