@@ -1,30 +1,33 @@
 """What the MPI tests run under mpiexec: ``job.py NAME [ARGUMENT...]``, the same on every rank.
 
-One job meets many graphs, since starting ranks is what costs. A failed assertion ends the job with a non-zero code; a
-job that came to its end says so on rank 0.
+One job meets many graphs, since starting ranks is what costs; ``test_mpi.py`` makes the graphs and the right answers
+once for all jobs. A failed assertion ends the job with a non-zero code; a job that came to its end says so on rank 0.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import pickle
 import random
 import signal
 import sys
 import time
 import tracemalloc
-from itertools import cycle
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict
+from io import StringIO
+from itertools import count, cycle, product
 from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from corpus import CORPUS, DTYPES, TIES, build, order_of
-
 import troth
-from troth import mpi, reference
+from troth import mpi
+from troth.cli import main
 from troth.mpi import shared, sources
 
+TIES = ("hash", "low", "high")
 ENGINES = (
     ("suitor", {}),
     ("suitor", {"threads": 2}),
@@ -44,6 +47,7 @@ TINY = (
     ("async-notify", {"capacity": 2, "batch": 1}),
     ("async-notify", {"capacity": 3, "batch": 4}),
 )
+DELAYED = tuple(engine for engine in ENGINES + TINY if engine[0].startswith("async"))
 FAMILIES = (
     "grid:rows=23,cols=31,weights=unit",
     "grid:rows=5,cols=6,layers=7",
@@ -58,21 +62,6 @@ FAMILIES = (
 )
 
 
-def random_graph(draw: random.Random, most: int = 14):
-    """A small graph of any weight type with few distinct weights, some of them neighbours in the last bit."""
-    dtype = draw.choice(DTYPES)
-    n = draw.randint(0, most)
-    kind = np.dtype(dtype)
-    if kind.kind == "f":
-        pool = [1.0, float(np.nextafter(kind.type(1), kind.type(2))), 2.5, float(np.finfo(kind).max / 8), 1e-30]
-    else:
-        most_weight = min(int(np.iinfo(kind).max), 2**63 - 1)
-        pool = [1, 2, most_weight, most_weight - 1, most_weight // 3]
-    pairs = [(u, v) for u in range(n) for v in range(u + 1, n)]
-    chosen = draw.sample(pairs, min(len(pairs), draw.randint(0, 3 * n)))
-    return build([(u, v, draw.choice(pool)) for u, v in chosen], n, dtype)
-
-
 def partitions(comm, n: int, draw: random.Random):
     """All kinds; owners drawn at random leave some ranks with nothing."""
     crowd = max(1, comm.size // 2)
@@ -83,35 +72,31 @@ def partitions(comm, n: int, draw: random.Random):
     yield np.array([comm.size - 1 - draw.randrange(crowd) for _ in range(n)], np.int32)
 
 
-def check(graph, ties: str, partition, algorithm: str, options: dict, seed: int = 0, answer=None) -> None:
-    """The mates, the weight and the number of pairs are those of the reference."""
-    if answer is None:
-        answer = reference.greedy(graph, order_of(graph, ties, seed))
-    m = mpi.match(mpi.from_graph(graph, partition=partition), algorithm, ties=ties, seed=seed, **options)
-    where = (graph, ties, partition, algorithm, options)
-    assert m.whole().tolist() == list(answer), where
-    serial = troth.Matching(graph, np.asarray(answer, np.int32), "greedy")
-    assert (m.weight, m.cardinality) == (serial.weight, serial.cardinality), where
-    assert m.mate.dtype == np.int32
-    assert m.stats["bytes"] >= 0
-    assert m.stats["messages"] >= 0
+def load_cases(name: str) -> list:
+    """What ``test_mpi.py`` has prepared: tuples that begin with a graph."""
+    return pickle.loads(Path(name).read_bytes())
 
 
-def agreement(comm, stride: str) -> None:
-    """Every ``stride``-th of all (graph, tie rule, engine), each with the next kind of partition."""
-    draw = random.Random(7)
-    graphs = [(make(), 0) for _, make in CORPUS] + [(random_graph(draw), draw.getrandbits(64)) for _ in range(40)]
-    case = 0
-    for graph, seed in graphs:
-        kinds = cycle(partitions(comm, graph.n, draw))
-        for ties in TIES:
-            answer = None
-            for algorithm, options in ENGINES:
-                partition = next(kinds)
-                case += 1
-                if case % int(stride) == 0:
-                    answer = reference.greedy(graph, order_of(graph, ties, seed)) if answer is None else answer
-                    check(graph, ties, partition, algorithm, options, seed, answer)
+def check(part, algorithm: str, options: dict, ties: str, seed: int, answers: dict) -> None:
+    """The mates of the own vertices, the weight and the number of pairs are those of the reference."""
+    mate, weight, pairs = answers[ties]
+    m = mpi.match(part, algorithm, ties=ties, seed=seed, **options)
+    where = (part, algorithm, options, ties)
+    assert m.mate.dtype == np.int32, where
+    assert m.mate.tolist() == mate[part.own].tolist(), where
+    assert (m.weight, m.cardinality) == (weight, pairs), where
+    assert min(m.stats["bytes"], m.stats["messages"]) >= 0, where
+
+
+def agreement(comm, cases: str, every: str, each: str) -> None:
+    """Each ``every``-th (graph, partition), with ``each`` of the engines and tie rules."""
+    draw, turns = random.Random(7), count()
+    for graph, *right in load_cases(cases):
+        for partition in partitions(comm, graph.n, draw):
+            if next(turns) % int(every) == 0:
+                part = mpi.from_graph(graph, partition=partition)
+                for engine, ties in draw.sample(list(product(ENGINES, TIES)), int(each)):
+                    check(part, *engine, ties, *right)
 
 
 def families(comm, folder: str) -> None:
@@ -151,7 +136,6 @@ def families(comm, folder: str) -> None:
         comm.Barrier()
         part = mpi.load(FAMILIES[0], partition=owners)
         assert (part.own * 7 % comm.size == comm.rank).all()
-        check(graph, "high", owners, "sync-notify", {})
 
 
 def memory(comm, folder: str) -> None:
@@ -178,49 +162,24 @@ def memory(comm, folder: str) -> None:
             some.Free()
 
 
-def real(comm, *paths: str) -> None:
-    """Graphs of the shared data, as large as a few thousand vertices."""
-    engines, kinds = cycle(ENGINES), cycle(("block", "hash", "metis"))
-    for path in paths:
-        graph = troth.read(path, weights="paper", symmetrize="max")
-        for ties in TIES:
-            answer = troth.match(graph, device="cpu", ties=ties, threads=1).mate.tolist()
-            for _ in ENGINES:
-                check(graph, ties, next(kinds), *next(engines), answer=answer)
-
-
-def verification(comm) -> None:
+def verification(comm, cases: str) -> None:
     """The distributed checks say what ``troth.verify`` says, of matchings and of what is none."""
     draw = random.Random(3)
-    graphs = [make() for _, make in CORPUS] + [random_graph(draw) for _ in range(25)]
-    for graph in graphs:
-        kinds = partitions(comm, graph.n, draw)
-        right = reference.greedy(graph, order_of(graph))
-        wrong = [right.copy() for _ in range(4)]
-        if graph.n > 1:
-            wrong[0][:] = -1
-            wrong[1][draw.randrange(graph.n)] = draw.randrange(-3, graph.n + 2)
-            wrong[2][draw.randrange(graph.n)] = draw.randrange(graph.n)
-            u, v = draw.sample(range(graph.n), 2)
-            for x in (u, v):
-                if wrong[3][x] >= 0:
-                    wrong[3][wrong[3][x]] = -1
-            wrong[3][u], wrong[3][v] = v, u
-        for mate, partition in zip([right, *wrong], kinds, strict=True):
+    for graph, checked in load_cases(cases):
+        for (mate, report), partition in zip(checked, partitions(comm, graph.n, draw), strict=True):
             part = mpi.from_graph(graph, partition=partition)
-            for dominance in (False, True):
-                found = mpi.verify(part, mate[part.own], promises_dominance=dominance)
-                assert found == troth.verify(graph, mate, promises_dominance=dominance), (graph, mate, partition)
+            found = mpi.verify(part, mate[part.own], promises_dominance=report.promises_dominance)
+            assert found == report, (graph, mate, partition)
 
 
-def tiny_queues(comm) -> None:
+def tiny_queues(comm, cases: str) -> None:
     """Queues that overflow and are reset all the time."""
     draw = random.Random(11)
-    graphs = [dict(CORPUS)[name]() for name in ("complete-scrambled", "hub", "grid-scrambled", "near-ties-float64")]
-    for graph in [*graphs, *(random_graph(draw) for _ in range(12))]:
-        for algorithm, options in TINY:
-            for partition in ("hash", np.array([draw.randrange(comm.size) for _ in range(graph.n)], np.int32)):
-                check(graph, draw.choice(TIES), partition, algorithm, options)
+    for graph, *right in load_cases(cases):
+        for partition in ("hash", np.array([draw.randrange(comm.size) for _ in range(graph.n)], np.int32)):
+            part = mpi.from_graph(graph, partition=partition)
+            for engine in TINY:
+                check(part, *engine, draw.choice(TIES), *right)
 
 
 def delays(comm, cases: str) -> None:
@@ -232,27 +191,73 @@ def delays(comm, cases: str) -> None:
             time.sleep(own.random() * 5e-4)
 
     shared.pause = pause
-    engines = cycle([*(e for e in ENGINES if e[0].startswith("async")), *(e for e in TINY if e[0] == "async-notify")])
-    for _ in range(int(cases)):
-        graph = random_graph(same, 10)
+    for graph, *right in load_cases(cases):
         owners = np.array([same.randrange(comm.size) for _ in range(graph.n)], np.int32)
-        check(graph, same.choice(TIES), owners, *next(engines))
+        part = mpi.from_graph(graph, partition=owners)
+        for engine in DELAYED:
+            check(part, *engine, same.choice(TIES), *right)
 
 
-def failure(comm, how: str, *words: str) -> None:
+def command_line(comm, folder: str, refused: str) -> None:
+    """The command line on all ranks: rank 0 alone speaks, and what is refused is refused by all, in one line."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        out, err = StringIO(), StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = main([*words, "--device", "mpi"])
+        codes, outs, errs = zip(*comm.allgather((code, out.getvalue(), err.getvalue())), strict=True)
+        assert set(codes) == {code}, (words, codes, errs)
+        assert not any(outs[1:] + errs[1:]), (words, outs, errs)
+        return code, outs[0], errs[0]
+
+    os.chdir(folder)
+    for words, reason in load_cases(refused):
+        code, _, err = run(*words)
+        assert (code, err.count("\n")) == (2, 1), (words, code, err)
+        assert reason in err, (words, err)
+
+    graph = troth.read("g.csr")
+    code, out, _ = run("match", "g.csr", "--partition", "hash", "-o", "mates.txt", "--json")
+    assert code == 0
+    assert json.loads(out)["ranks"] == comm.size
+    mate = troth.io.read_mates("mates.txt")
+    assert mate.tolist() == troth.match(graph, device="cpu").mate.tolist()
+    apart = mate.copy()
+    apart[apart[np.argmax(apart >= 0)]] = -1
+    for name, mates in (
+        ("mates.txt", mate),
+        ("apart.txt", apart),
+        ("none.txt", mate * 0 - 1),
+        ("few.txt", mate[:3] * 0),
+    ):
+        if comm.rank == 0:
+            troth.io.write_mates(mates, name)
+        comm.Barrier()
+        for partition in ("block", "hash"):
+            code, out, _ = run("verify", "g.csr", name, "-a", "suitor", "--partition", partition, "--json")
+            right = asdict(troth.verify(graph, mates, promises_dominance=True))
+            found = json.loads(out)
+            assert {key: found[key] for key in right} == right, (name, out)
+            assert (code, found["ok"]) == (int(name != "mates.txt"), name == "mates.txt")
+    assert "fine" in run("verify", "g.csr", "mates.txt", "--no-certify")[1]
+
+
+def failure(comm, how: str, folder: str) -> None:
     """The command line on a rank that fails in the middle of the matching."""
-    from troth.cli import main
-
-    calls = iter(range(10**9))
+    calls = count()
 
     def pause() -> None:
-        if comm.rank == 1 and next(calls) == 3:
-            if how == "killed":
+        if next(calls) == 3:
+            if how == "no folder" and comm.rank == 0:
+                Path(folder).rmdir()
+            elif how == "killed" and comm.rank == 1:
                 os.kill(os.getpid(), signal.SIGKILL)
-            raise troth.TrothError("a refusal") if how == "refuses" else RuntimeError("an accident")
+            elif how in ("refuses", "throws") and comm.rank == 1:
+                raise troth.TrothError("a refusal") if how == "refuses" else RuntimeError("an accident")
 
     shared.pause = pause
-    sys.exit(main(["match", "grid:rows=40,cols=40", "--device", "mpi", *words]))
+    words = ("match", "grid:rows=40,cols=40", "-a", "async-poll", "--device", "mpi", "-o", f"{folder}/mates.txt")
+    sys.exit(main(words))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
+import random
 import shutil
 import subprocess
 import sys
@@ -11,8 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus import CORPUS, DTYPES, TIES, build, order_of
 
 import troth
+from troth import reference
 
 pytest.importorskip("mpi4py")
 
@@ -33,10 +37,83 @@ def run_job(ranks: int, name: str, *words) -> None:
     assert "to the end" in done.stdout
 
 
+# ---- graphs and right answers, made once for all ranks of all jobs ----
+
+
+def random_graph(draw: random.Random, most: int = 14):
+    """A small graph of any weight type with few distinct weights, some of them neighbours in the last bit."""
+    dtype = draw.choice(DTYPES)
+    n = draw.randint(0, most)
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        pool = [1.0, float(np.nextafter(kind.type(1), kind.type(2))), 2.5, float(np.finfo(kind).max / 8), 1e-30]
+    else:
+        most_weight = min(int(np.iinfo(kind).max), 2**63 - 1)
+        pool = [1, 2, most_weight, most_weight - 1, most_weight // 3]
+    pairs = [(u, v) for u in range(n) for v in range(u + 1, n)]
+    chosen = draw.sample(pairs, min(len(pairs), draw.randint(0, 3 * n)))
+    return build([(u, v, draw.choice(pool)) for u, v in chosen], n, dtype)
+
+
+def solved(graph, seed: int = 0, solve=None) -> tuple:
+    """The graph, the seed, and for every tie rule the right mates, their weight and number."""
+    answers = {}
+    for ties in TIES:
+        mate = solve(graph, ties) if solve else np.array(reference.greedy(graph, order_of(graph, ties, seed)), np.int32)
+        m = troth.Matching(graph, mate, "greedy")
+        answers[ties] = (mate, m.weight, m.cardinality)
+    return graph, seed, answers
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    """``store(name, cases)``: a file of cases for a job."""
+    folder = tmp_path_factory.mktemp("cases")
+
+    def write(name: str, cases: list) -> Path:
+        path = folder / name
+        path.write_bytes(pickle.dumps(cases))
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def cases(store):
+    """The corpus and random graphs."""
+    draw = random.Random(7)
+    graphs = [solved(make()) for _, make in CORPUS]
+    return store("cases", graphs + [solved(random_graph(draw), draw.getrandbits(64)) for _ in range(40)])
+
+
+@pytest.fixture(scope="session")
+def checked(store):
+    """Graphs, each with a matching and four others, most of them wrong, and what ``verify`` says of them."""
+    draw = random.Random(3)
+    found = []
+    for graph in [make() for _, make in CORPUS] + [random_graph(draw) for _ in range(25)]:
+        mates = [np.array(reference.greedy(graph, order_of(graph))) for _ in range(5)]
+        if graph.n > 1:
+            mates[1][:] = -1
+            mates[2][draw.randrange(graph.n)] = draw.randrange(-3, graph.n + 2)
+            mates[3][draw.randrange(graph.n)] = draw.randrange(graph.n)
+            u, v = draw.sample(range(graph.n), 2)
+            for x in (u, v):
+                if mates[4][x] >= 0:
+                    mates[4][mates[4][x]] = -1
+            mates[4][u], mates[4][v] = v, u
+        reports = [troth.verify(graph, mate, promises_dominance=draw.random() < 0.5) for mate in mates]
+        found.append((graph, list(zip(mates, reports, strict=True))))
+    return store("checked", found)
+
+
+# ---- jobs ----
+
+
 # More ranks than cores wait for each other at every step, so they meet a part of the cases.
-@pytest.mark.parametrize(("ranks", "stride"), [(1, 5), (2, 2), (3, 2), (5, 9), (8, 17)])
-def test_agreement(ranks, stride):
-    run_job(ranks, "agreement", stride)
+@pytest.mark.parametrize(("ranks", "every", "each"), [(1, 4, 6), (2, 1, 3), (3, 3, 6), (5, 6, 4), (8, 9, 3)])
+def test_agreement(ranks, every, each, cases):
+    run_job(ranks, "agreement", cases, every, each)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -49,21 +126,30 @@ def test_memory_falls_with_the_ranks(tmp_path):
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_verification(ranks):
-    run_job(ranks, "verification")
+def test_verification(ranks, checked):
+    run_job(ranks, "verification", checked)
 
 
-def test_real_graphs(data):
+def test_real_graphs(data, store):
     names = ("494_bus.mtx.gz", "netscience.mtx.gz", "poisson_100x100.mtx.gz", "bcsstk13.mtx.gz")
-    run_job(3, "real", *(data(f"matrices/{name}") for name in names), data("graphs/lesmis.graph.gz"))
+    paths = [*(data(f"matrices/{name}") for name in names), data("graphs/lesmis.graph.gz")]
+    graphs = [troth.read(path, weights="paper", symmetrize="max") for path in paths]
+    right = [solved(graph, 0, lambda g, ties: troth.match(g, device="cpu", ties=ties).mate) for graph in graphs]
+    run_job(3, "agreement", store("real", right), 2, 5)
 
 
-def test_tiny_queues():
-    run_job(3, "tiny_queues")
+def test_tiny_queues(store):
+    draw = random.Random(11)
+    names = ("complete-scrambled", "hub", "grid-scrambled", "near-ties-float64")
+    graphs = [dict(CORPUS)[name]() for name in names] + [random_graph(draw) for _ in range(12)]
+    run_job(3, "tiny_queues", store("tiny", [solved(graph) for graph in graphs]))
 
 
-def test_random_delays():
-    run_job(3, "delays", 1000)
+# A thousand runs: six engines on each graph.
+@pytest.mark.parametrize(("ranks", "graphs"), [(2, 110), (3, 57)])
+def test_random_delays(ranks, graphs, store):
+    draw = random.Random(ranks)
+    run_job(ranks, "delays", store(f"delays {ranks}", [solved(random_graph(draw, 10)) for _ in range(graphs)]))
 
 
 # ---- the command line ----
@@ -98,46 +184,76 @@ def test_without_mpi4py(monkeypatch):
         troth.match(troth.generate("path", n=4), "sync-poll", "mpi")
 
 
-@pytest.mark.parametrize("how", ["throws", "refuses", "killed"])
-def test_a_rank_that_fails_ends_the_job(how, tmp_path):
-    done = launch(3, JOB, "failure", how, "-a", "async-poll", "-o", tmp_path / "mates.txt")
+@pytest.mark.parametrize(("how", "said"), [("throws", 1), ("refuses", 1), ("no folder", 0), ("killed", None)])
+def test_a_rank_that_fails_ends_the_job(how, said, tmp_path):
+    """The rank is named where it can still speak, and nothing is left of the output."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    done = launch(3, JOB, "failure", how, folder)
     assert done.returncode != 0
     assert "to the end" not in done.stdout
-    assert not list(tmp_path.iterdir())
-    if how != "killed":
-        assert "rank 1" in done.stderr
+    assert not list(tmp_path.glob("*/*"))
+    if said is not None:
+        assert f"troth: rank {said}" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["g.mtx"], "troth convert g.mtx graph.csr first"),
-        (["delaunay:n=50"], "is not generated in parts"),
-        (["path:n=9,weights=increasing"], "ranks among all edges"),
-        (["path:n=9", "--partition", "nowhere"], "not a file"),
-        (["path:n=9", "--partition", "metis"], "needs a whole graph"),
-        (["path:n=9", "--weights", "abs"], "troth convert"),
-        (["path:n=9", "-a", "sync-poll", "-O", "capacity=3"], "no option 'capacity'"),
-        (["path:n=9", "-a", "async-notify", "-O", "capacity=0"], "from 1 to"),
-        (["path:n=9", "-a", "greedy"], "has no engine on device='mpi'"),
-    ],
-)
-def test_refusals(words, reason, capfd, monkeypatch, tmp_path):
+REFUSALS = [
+    (["match", "g.mtx"], "troth convert g.mtx graph.csr first"),
+    (["match", "delaunay:n=50"], "is not generated in parts"),
+    (["match", "rgg:n=50,degree=4"], "is not generated in parts"),
+    (["match", "path:n=9,weights=increasing"], "ranks among all edges"),
+    (["match", "path:n=9,device=cuda"], "leave device out"),
+    (["match", "er:n=5,degree=9"], "choose a degree"),
+    (["match", "grid:rows=1e6,cols=1e6"], "too many"),
+    (["match", "path"], "needs n"),
+    (["match", "nowhere.csr"], "not a folder"),
+    (["match", "unsorted.csr"], "row 5 is not clean"),
+    (["match", "uneven.csr"], "the two directions of some edge differ"),
+    (["match", "path:n=9", "--partition", "nowhere"], "not a file"),
+    (["match", "path:n=9", "--partition", "metis"], "needs a whole graph"),
+    (["match", "path:n=9", "--partition", "few.txt"], "8 owners, but the graph has 9 vertices"),
+    (["match", "path:n=8", "--partition", "owners.txt"], "owners.txt, line 8: '99' is no owner"),
+    (["match", "path:n=8", "--partition", "owners.npy"], "vertex 7 is owned by 99"),
+    (["match", "path:n=9", "--weights", "abs"], "troth convert"),
+    (["match", "path:n=9", "--bogus"], "No such option"),
+    (["match", "path:n=9", "-o", "nowhere/mates.txt"], "there is no folder"),
+    (["match", "path:n=9", "-a", "sync-poll", "-O", "capacity=3"], "no option 'capacity'"),
+    (["match", "path:n=9", "-a", "async-notify", "-O", "capacity=0"], "from 1 to"),
+    (["match", "path:n=9", "-a", "greedy"], "has no engine on device='mpi'"),
+    (["verify", "path:n=6", "nowhere.txt"], "nowhere.txt: No such file"),
+    (["verify", "path:n=6", "wrong.txt"], "wrong.txt, line 5: '6' is not a mate"),
+    (["verify", "path:n=6", "wrong.txt", "--threads", "2"], "--threads is for --device cpu"),
+]
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """A folder with what the refusals need."""
+    for name in ("unsorted", "uneven"):
+        folder = tmp_path / f"{name}.csr"
+        troth.write(troth.generate("path", n=7), folder)
+        array = "indices" if name == "unsorted" else "weights"
+        values = np.load(folder / f"{array}.npy")
+        values[9:11] = values[9:11][::-1] if name == "unsorted" else values[9:11] * 2
+        np.save(folder / f"{array}.npy", values)
+    (tmp_path / "owners.txt").write_text("0\n" * 7 + "99\n")
+    (tmp_path / "few.txt").write_text("0\n" * 8)
+    np.save(tmp_path / "owners.npy", np.array([0] * 7 + [99]))
+    (tmp_path / "wrong.txt").write_text("% by hand\n1\n0\n-1\n6\n5\n4\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("words", "reason"), REFUSALS, ids=[" ".join(words) for words, _ in REFUSALS])
+def test_refusals(words, reason, capfd, monkeypatch, damaged):
     from troth.cli import main
 
-    monkeypatch.chdir(tmp_path)
-    assert main(["match", *words, "--device", "mpi"]) == 2
+    monkeypatch.chdir(damaged)
+    assert main([*words, "--device", "mpi"]) == 2
     said = capfd.readouterr().err
     assert reason in said
     assert said.count("\n") == 1
 
 
-def test_damaged_folder(tmp_path):
-    from troth.cli import main
-
-    folder = tmp_path / "g.csr"
-    troth.write(troth.generate("path", n=6), folder)
-    weights = np.load(folder / "weights.npy")
-    weights[0] *= 2
-    np.save(folder / "weights.npy", weights)
-    assert main(["match", str(folder), "--device", "mpi"]) == 2
+def test_command_line_on_ranks(damaged, store):
+    troth.write(troth.read("rmat:scale=7,edgefactor=6"), damaged / "g.csr")
+    run_job(3, "command_line", damaged, store("refused", REFUSALS))
