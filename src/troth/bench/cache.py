@@ -1,0 +1,86 @@
+"""Graphs on disk: ``.csr`` folders with a checksum, under the user's cache folder.
+
+An entry is named after the graph and a hash of what made it, so a changed spec is another entry. Its ``checksum.json``
+holds the SHA-256 of every array; an entry that does not agree, or cannot be read, is made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from troth.bench.catalogue import Instance, make
+from troth.errors import TrothError
+from troth.graph import Graph
+from troth.io import csr
+from troth.io.atomic import atomic_path
+
+ARRAYS = ("indptr.npy", "indices.npy", "weights.npy")
+SUM = "checksum.json"
+MARGIN = 2  # times the bytes of a graph that the disk must have free to keep it
+
+
+def folder_of(given: Path | None) -> Path:
+    """Where graphs are kept: what is given, TROTH_CACHE, or ``troth/graphs`` in the user's cache folder."""
+    if given or os.environ.get("TROTH_CACHE"):
+        return Path(given or os.environ["TROTH_CACHE"])
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "troth" / "graphs"
+
+
+def load(instance: Instance, folder: Path) -> Graph:
+    """The graph of an instance: from the cache where it is there and whole, else made, and kept where there is room."""
+    if instance.family == "file":
+        from troth.io import read
+
+        return read(instance.spec, weights="paper", symmetrize="max")
+    entry = folder / f"{instance.name}-{hashlib.sha256(instance.spec.encode()).hexdigest()[:8]}.csr"
+    found = _open(entry)
+    if found is not None:
+        return found
+    graph = make(instance.spec)
+    _keep(graph, entry)
+    return graph
+
+
+def sums(entry: Path) -> dict[str, str]:
+    """SHA-256 of the arrays of an entry."""
+    found = {}
+    for name in ARRAYS:
+        with open(entry / name, "rb") as stream:
+            found[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return found
+
+
+def _open(entry: Path) -> Graph | None:
+    """The graph of an entry, or None where that is absent or damaged."""
+    try:
+        if json.loads((entry / SUM).read_text()) != sums(entry):
+            return None
+        found = csr.open_csr(entry, mode="c")
+    except (OSError, ValueError):  # a TrothError is a ValueError too
+        return None
+    return Graph(found.indptr, found.indices, found.weights)
+
+
+def _keep(graph: Graph, entry: Path) -> None:
+    """Write an entry whole or not at all; a disk that is full or read-only only costs the time to make it again."""
+    size = graph.indptr.nbytes + graph.indices.nbytes + graph.weights.nbytes
+    try:
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(entry.parent).free < MARGIN * size:
+            return
+        with atomic_path(entry) as beside:
+            csr.write(graph, beside)
+            (beside / SUM).write_text(json.dumps(sums(beside)) + "\n")
+    except (OSError, TrothError):
+        return

@@ -1,0 +1,189 @@
+"""Figures in one style: colours that survive colour blindness, markers and dashes that survive print.
+
+A figure is as wide as a page's column and its letters are large enough to be read at a phone's width; put panels below
+one another, not beside. Colours are written into the inline SVG as CSS variables, so that figures follow the page into
+the dark (``report.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from troth.errors import TrothError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, GRID = "#1b1f24", "#d5d9de"
+# M. Okabe and K. Ito, Color universal design, 2008; without yellow, which paper does not show.
+COLOURS = {
+    "blue": "#0072b2",
+    "vermillion": "#d55e00",
+    "green": "#009e73",
+    "purple": "#cc79a7",
+    "orange": "#e69f00",
+    "sky": "#56b4e9",
+    "ink": INK,
+}
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p", "h")
+DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
+WIDTH, HEIGHT = 5.4, 3.8  # inches
+
+
+def pyplot() -> Any:
+    """matplotlib, or a refusal that says how to get it; figures are never shown in windows."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise TrothError('troth bench draws with matplotlib: pip install "troth[plot]"') from None
+    matplotlib.use("agg", force=False)
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+STYLE = {
+    "font.size": 11,
+    "axes.titlesize": 11,
+    "axes.labelsize": 11,
+    "legend.fontsize": 10,
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "svg.fonttype": "path",
+    "path.simplify": True,
+}
+
+
+def new(panels: int = 1, height: float = HEIGHT) -> tuple[Figure, Any]:
+    """A figure and its axes, or a list of axes for several panels, one below another."""
+    plt = pyplot()
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(panels, 1, figsize=(WIDTH, height * panels), layout="constrained")
+    return figure, axes if panels == 1 else list(axes)
+
+
+def style(number: int) -> dict[str, Any]:
+    """Colour, marker and dashes of the number-th thing that is compared: no two of the first 84 are alike.
+
+    >>> style(0)["color"], style(1)["marker"]
+    ('#0072b2', 's')
+    """
+    colours = list(COLOURS.values())
+    return {
+        "color": colours[number % len(colours)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": DASHES[(number // len(colours) + number) % len(DASHES)],
+    }
+
+
+def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """A style for each name, in their order."""
+    return {name: style(number) for number, name in enumerate(dict.fromkeys(names))}
+
+
+def legend(ax: Axes, columns: int = 2) -> None:
+    """Below the axes, where it covers nothing."""
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=columns, handlelength=3)
+
+
+def sorted_curves(ax: Axes, values: Mapping[str, Sequence[float]], order: str | None = None) -> None:
+    """One curve a name, over instances, log scale: each in its own descending order, or all in that of ``order``.
+
+    With ``order`` all sequences run over the same instances, and None marks a missing value.
+    """
+    places = None
+    if order is not None:
+        places = sorted(range(len(values[order])), key=lambda at: -(values[order][at] or 0))
+    marks = styles(values)
+    for name, series in values.items():
+        shown = [series[at] for at in places] if places else sorted((v for v in series if v), reverse=True)
+        shown = [math.nan if value is None else value for value in shown]
+        every = max(1, len(shown) // 12)
+        ax.plot(range(1, len(shown) + 1), shown, label=name, markevery=every, **marks[name])
+    ax.set_yscale("log")
+    whole_numbers(ax)
+
+
+def whole_numbers(ax: Axes) -> None:
+    """Whole numbers along x."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+
+
+def performance_profile(ax: Axes, times: Mapping[str, Mapping[str, float]], most: float = 32.0) -> None:
+    """For each engine, over x, the share of instances on which it is at most x times as slow as the best.
+
+    ``times[engine][instance]`` in seconds; an instance that an engine lacks counts as never. Dolan and More, 2002.
+    """
+    instances = sorted({name for found in times.values() for name in found})
+    best = {name: min(found[name] for found in times.values() if name in found) for name in instances}
+    marks = styles(times)
+    for engine, found in times.items():
+        ratios = sorted(found[name] / best[name] for name in found)
+        x = [1.0, *ratios, max(most, ratios[-1] if ratios else 1.0)]
+        y = [at / len(instances) for at in range(len(ratios) + 1)] + [len(ratios) / len(instances)]
+        mark = marks[engine]
+        ax.step(x, y, where="post", label=engine, color=mark["color"], linestyle=mark["linestyle"])
+        middle = min(len(x) - 2, len(x) // 2 + 1)
+        ax.plot(x[middle], y[middle], marker=mark["marker"], color=mark["color"], linestyle="none")
+    ax.set_xscale("log", base=2)
+    ax.set_xlim(1, most)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("times the best engine's time")
+    ax.set_ylabel("share of the graphs")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def scaling(ax: Axes, lines: Mapping[str, Mapping[float, float]], ideal: bool = True, xlabel: str = "threads") -> None:
+    """Seconds against threads or ranks, both logarithmic, each with its ideal (as thin dots) from its first point."""
+    marks = styles(lines)
+    for name, found in lines.items():
+        x = sorted(found)
+        ax.plot(x, [found[at] for at in x], label=name, **marks[name])
+        if ideal and len(x) > 1:
+            ax.plot(x, [found[x[0]] * x[0] / at for at in x], color=marks[name]["color"], linewidth=0.8, linestyle=":")
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel("seconds")
+
+
+def bars(ax: Axes, values: Mapping[str, Mapping[str, float]], log: bool = False) -> None:
+    """Horizontal bars: a group for each name of ``values``, a bar for each entry; long names stay legible."""
+    groups = list(values)
+    series = list(dict.fromkeys(name for found in values.values() for name in found))
+    marks = styles(series)
+    thick = 0.8 / max(len(series), 1)
+    for number, name in enumerate(series):
+        places = [at + number * thick for at, group in enumerate(groups) if name in values[group]]
+        heights = [values[group][name] for group in groups if name in values[group]]
+        hatch = ("", "///", "...", "xxx", "\\\\\\", "++")[number % 6]
+        ax.barh(places, heights, thick, label=name, color=marks[name]["color"], hatch=hatch, edgecolor="white")
+    ax.set_yticks([at + 0.4 - thick / 2 for at in range(len(groups))], groups)
+    ax.invert_yaxis()
+    ax.grid(False, axis="y")
+    if log:
+        ax.set_xscale("log")

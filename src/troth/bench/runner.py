@@ -1,0 +1,114 @@
+"""Running experiments: what is stored is not measured again, and stopping anywhere loses at most one task."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from troth.bench import experiments, machine
+from troth.bench.setting import Setting, Task
+from troth.bench.store import Store, identity, strict
+from troth.errors import TrothError
+from troth.io.files import one_line
+
+
+class Outcome(NamedTuple):
+    """What a run did: tasks measured, tasks that were there already, tasks that failed, tasks that are left."""
+
+    measured: int
+    stored: int
+    failed: int
+    left: int
+
+
+def run(names: list[str], setting: Setting, store: Store, minutes: float | None = None) -> Outcome:
+    """Run the tasks of the named experiments that the store lacks, until they are done or the time is up."""
+    facts = machine.facts()
+    run_id = time.strftime("%Y%m%dT%H%M%SZ-", time.gmtime()) + secrets.token_hex(3)
+    modules = [experiments.load(name) for name in names]
+    planned = [(module, task) for module in modules for task in module.tasks(setting)]
+    common = {
+        "size": setting.size,
+        "machine": facts["name"],
+        "seed": setting.seed,
+        "repeats": setting.repeats,
+        "commit": facts["commit"],
+        "run": run_id,
+    }
+    lines = [
+        {
+            "record": "task",
+            "experiment": module.NAME,
+            "key": task.key,
+            "graph": task.graph,
+            "engine": task.engine,
+            "params": strict(task.params),
+            **common,
+        }
+        for module, task in planned
+    ]
+    pending = [at for at, line in enumerate(lines) if identity(line) not in store.tasks]
+    stored = len(lines) - len(pending)
+    store.append(
+        {
+            "record": "run",
+            "run": run_id,
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "machine": facts,
+            "setting": {"size": setting.size, "seed": setting.seed, "repeats": setting.repeats,
+                        "threads": setting.threads or setting.cores, "experiments": names},
+            "left_out": setting.left_out,
+        }
+    )  # fmt: skip
+    deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
+    measured = failed = 0
+    with _bar(sum(planned[at][1].cost for at in pending), setting) as advance:
+        for at in pending:
+            if time.monotonic() > deadline:
+                break
+            module, task = planned[at]
+            advance(f"{module.NAME} {task.graph} {task.engine}".strip())
+            line = lines[at] | _measure(module, task, setting)
+            store.append(line)
+            measured += 1
+            failed += "error" in line
+            advance(None, task.cost)
+    return Outcome(measured, stored, failed, len(pending) - measured)
+
+
+def _measure(module: Any, task: Task, setting: Setting) -> dict[str, Any]:
+    """The times and results of a task, or why there are none; a fault in one task must not cost the others."""
+    try:
+        result = dict(module.measure(task, setting))
+    except (TrothError, MemoryError) as error:
+        return {"error": one_line(error)}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {one_line(error)}"}
+    return {"seconds": result.pop("seconds", []), "result": result}
+
+
+@contextmanager
+def _bar(total: float, setting: Setting) -> Iterator[Any]:
+    """A bar on stderr with the time that is left; yields ``advance(words, cost)``. Nothing where no one looks."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=total or None)
+
+        def advance(words: str | None, cost: float = 0.0) -> None:
+            bar.update(task, advance=cost, **({} if words is None else {"description": words}))
+
+        setting.progress = advance
+        yield advance

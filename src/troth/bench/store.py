@@ -1,0 +1,112 @@
+"""Raw results: JSON lines, one a finished task, only ever appended to.
+
+A folder of results may hold any number of ``*.jsonl`` files; all are read as one. To merge runs of several machines,
+put their files into one folder, or ``troth bench --merge FOLDER...``, which does that. A file begins each run with a
+line about the run (``"record": "run"``: machine, versions, commit, settings, what was left out) and goes on with its
+tasks (``"record": "task"``). What makes two tasks the same is ``identity``; the later line wins. A torn last line, of
+a run that was killed, is passed over, and the next run starts on a line of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from troth.errors import TrothError
+from troth.io.files import refusing
+
+FILE = "results.jsonl"
+SAME = ("experiment", "size", "machine", "key", "seed", "repeats")
+
+
+def identity(line: dict[str, Any]) -> tuple:
+    """What a task is: the same tuple, and it need not be run again."""
+    return tuple(line.get(name) for name in SAME)
+
+
+def strict(value: Any) -> Any:
+    """A value in types that JSON has; numbers that are not finite become null."""
+    if isinstance(value, dict):
+        return {str(name): strict(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [strict(item) for item in value]
+    if hasattr(value, "tolist"):
+        return strict(value.tolist())
+    if isinstance(value, float):
+        return float(f"{value:.9g}") if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of one file; one that is torn ends it or is passed over."""
+    with refusing(path):
+        text = path.read_text(encoding="utf-8", errors="replace")
+    for line in text.split("\n"):
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict) and found.get("record") in ("run", "task"):
+            yield found
+
+
+class Store:
+    """The results of a folder, and the file that this run appends to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runs: dict[str, dict[str, Any]] = {}
+        self.tasks: dict[tuple, dict[str, Any]] = {}
+        self._file = None
+        for path in sorted(folder.glob("*.jsonl")):
+            self._take(path)
+
+    def _take(self, path: Path) -> None:
+        for line in read_lines(path):
+            if line["record"] == "run":
+                self.runs[line["run"]] = line
+            else:
+                self.tasks[identity(line)] = line
+
+    def append(self, line: dict[str, Any]) -> None:
+        """Add a line, and have it on disk before going on."""
+        line = strict(line)
+        if self._file is None:
+            with refusing(self.folder / FILE):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._file = open(self.folder / FILE, "ab+")  # noqa: SIM115 - closed by close
+                if self._file.tell():
+                    self._file.seek(-1, os.SEEK_END)
+                    if self._file.read() != b"\n":
+                        self._file.write(b"\n")
+        self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        if line["record"] == "run":
+            self.runs[line["run"]] = line
+        else:
+            self.tasks[identity(line)] = line
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def merge(self, other: Path) -> int:
+        """Append what another folder, or file, has and this one has not; returns how many tasks."""
+        paths = sorted(other.glob("*.jsonl")) if other.is_dir() else [other]
+        if not paths or not all(path.exists() for path in paths):
+            raise TrothError(f"{other}: no results there; a folder of results holds {FILE}")
+        fresh = 0
+        for path in paths:
+            for line in read_lines(path):
+                if line["record"] == "run" and line["run"] not in self.runs:
+                    self.append(line)
+                elif line["record"] == "task" and identity(line) not in self.tasks:
+                    self.append(line)
+                    fresh += 1
+        return fresh
