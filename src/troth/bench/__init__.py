@@ -1,7 +1,7 @@
 """The experiments: every table and figure of the documents, measured, drawn and compared.
 
-``troth bench NAME... --output FOLDER`` runs experiments; each is one module of ``troth.bench.experiments``. This page is
-the interface that such a module is written against; ``experiments/sizes.py`` is a short one.
+``troth bench NAME... --output FOLDER`` runs experiments; each is one module of ``troth.bench.experiments``. This page
+is the interface that such a module is written against; ``experiments/sizes.py`` is a short one.
 
 An experiment is a module with
 ------------------------------
@@ -12,8 +12,8 @@ An experiment is a module with
     what to measure, ordered by graph. Cheap: it makes no graph. Sizes depend on ``setting.size`` alone; "tiny" is a few
     seconds for all tasks together.
 ``measure(task, setting) -> dict``
-    one measurement, in types that JSON has. ``"seconds"`` is the list of every repeat, and the least counts; all else is
-    kept as the result. A ``TrothError`` or ``MemoryError`` is stored as the reason why there is none.
+    one measurement, in types that JSON has. ``"seconds"`` is the list of every repeat, and the least counts; all else
+    is kept as the result. A ``TrothError`` or ``MemoryError`` is stored as the reason why there is none.
 ``present(records, page)``
     figures, tables, findings and claims from what was stored, of *one* machine and *one* size; never empty, but any
     task may be missing (interrupted, failed, left out), so it looks at what is there. It measures nothing.
@@ -21,20 +21,24 @@ An experiment is a module with
 Module level imports are light: troth itself, NumPy and matplotlib are imported inside functions or by the helpers.
 
 ``Task(graph="", engine="", params={}, cost=1.0)`` (``setting.py``)
-    ``graph`` is an instance's name or a spec, ``engine`` a contender's name, ``params`` the experiment's own (small, plain
-    values); together they are the key. ``cost``: about the seconds it takes, for the progress bar's estimate alone.
+    ``graph`` is an instance's name or a spec, ``engine`` a contender's name, ``params`` the experiment's own (small,
+    plain values); together they are the key. ``cost``: about the seconds it takes, for the bar's estimate alone.
 
 ``Setting`` (``setting.py``)
-    what is asked: ``size`` ("tiny", "small", "full"), ``repeats`` (10), ``seed``, ``threads`` (None: all cores)
-    what there is: ``cores``, ``memory`` (bytes), ``gpu`` (``{"name", "memory"}`` or None), ``mpiexec`` (path or None),
+    asked for: ``size`` ("tiny", "small", "full"), ``repeats`` (10), ``seed``, ``threads`` (None: all cores)
+
+    there: ``cores``, ``memory`` (bytes), ``gpu`` (``{"name", "memory"}`` or None), ``mpiexec`` (path or None),
     ``peers`` (``{"networkit": True, ...}``), ``patience`` (seconds after which a measurement is not repeated further)
-    graphs: ``instances`` (of this size, under ``--graphs`` and ``--folder``; each has ``name family spec vertices edges``,
-    the last two nominal), ``find(name)``, ``load(name, device="cpu")`` (a ``Graph``; the latest two are held)
-    engines: ``able(names)`` keeps the contenders that ``--engines`` asks for and this machine can run, and notes why the
+
+    graphs: ``instances`` (of this size, under ``--graphs`` and ``--folder``; each has ``name family spec vertices
+    edges``, the last two nominal), ``find(name)``, ``load(name, device="cpu")`` (a ``Graph``; the latest is held)
+
+    engines: ``able(names)`` keeps the contenders that ``--engines`` asks for and this machine can run, and notes why
     others are left out; ``wants(name)`` is the first half of that, for peers; ``leave_out(what, reason)`` the second
+
     time: ``match(graph, engine, **words)`` times a contender as the paper does and returns ``seconds call weight
     cardinality mates stats``, ready to be returned by ``measure``; ``repeat(call, repeats=None, budget=None)`` times
-    anything else and returns every repeat
+    anything else and returns every repeat; ``setting.digest(mate)``, of the module, tells matchings apart
 
 Contenders (``engines.py``)
     an engine with options, in one word: ``suitor@cpu``, ``suitor@cpu:threads=2``, ``locally-dominant@cuda``,
@@ -45,14 +49,15 @@ A record, as ``present`` gets it, is a dict: ``graph engine params seconds resul
 ``(graph, engine)`` to the least seconds.
 
 ``Page`` (``report.py``)
-    ``page.figure(figure, name, caption)`` saves PNG and SVG and shows it; ``page.table(rows, caption)`` (list of dicts);
-    ``page.finding(sentence)`` what the numbers say, computed from them; ``page.claim(document, ours, verdict)`` what the
-    document says (no full stop at the end), what was measured here, and "held", "exceeded", "not held", "differs" (not
-    comparable) or "not tested" (this machine cannot); ``page.note(text)``; ``page.machine`` (facts), ``page.size``
+    ``page.figure(figure, name, caption)`` saves PNG and SVG and shows it; ``page.table(rows, caption)`` (list of
+    dicts); ``page.finding(sentence)`` what the numbers say, computed from them; ``page.claim(document, ours, verdict)``
+    what the document says (no full stop at the end), what was measured here, and "held", "exceeded", "not held",
+    "differs" (not comparable) or "not tested" (this machine cannot); ``page.note(text)``; ``page.machine`` (facts),
+    ``page.size``
 
 Figures (``figures.py``)
     ``figure, ax = figures.new()``, or ``figure, (above, below) = figures.new(2)`` for panels, which stand one below
-    another: the page must be readable on a phone. ``figures.style(i)`` / ``styles(names)`` give colour, marker and dashes
-    together; always use them. Helpers: ``sorted_curves``, ``performance_profile``, ``scaling`` (with ideal), ``bars``
-    (horizontal), ``legend(ax)`` (below the axes), ``whole_numbers(ax)``. Label both axes, with units.
+    another: the page must be readable on a phone. ``figures.style(i)`` and ``styles(names)`` give colour, marker and
+    dashes together; always use them. Helpers: ``sorted_curves``, ``performance_profile``, ``scaling`` (with ideal),
+    ``bars`` (horizontal), ``legend(ax)`` (below the axes), ``whole_numbers(ax)``. Label both axes, with units.
 """

@@ -179,7 +179,8 @@ CSS = """
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0 auto; padding: 1.2rem; max-width: 46rem; background: var(--paper); color: var(--ink);
   font: 1rem/1.55 system-ui, sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.7rem; line-height: 1.2; } h2 { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1.5rem; }
+h1 { font-size: 1.7rem; line-height: 1.2; } h2 { margin-top: 3rem; padding-top: 1.5rem;
+  border-top: 1px solid var(--line); }
 h2 small { display: block; font-size: .85rem; font-weight: normal; color: var(--faint); }
 h3 { margin-top: 2rem; font-size: 1.05rem; }
 a { color: var(--blue); }
@@ -207,7 +208,8 @@ def _document(pages: dict[str, list[Page]], store: Store, machines: dict[str, di
     for name, found in pages.items():
         module = experiments.load(name)
         parts.append(
-            f'<section><h2 id="{name}">{html.escape(module.TITLE)}<small>{name}: {html.escape(module.SOURCE)}</small></h2>'
+            f'<section><h2 id="{name}">{html.escape(module.TITLE)}'
+            f"<small>{name}: {html.escape(module.SOURCE)}</small></h2>"
         )
         parts.append(f"<h3>What was asked</h3><p>{html.escape(module.QUESTION)}</p>")
         parts.append(f"<h3>How it was measured</h3><p>{html.escape(module.METHOD)}</p>")

@@ -66,7 +66,7 @@ class Setting:
     progress: Callable[[str], None] = lambda words: None  # the runner's: shows what is going on
 
     def __post_init__(self) -> None:
-        self._held: tuple[tuple[str, str], Graph] | None = None
+        self._held: dict[tuple[str, str], Graph] = {}
         self._warm: set[tuple] = set()
 
     # ---- what this machine can do ----
@@ -104,7 +104,7 @@ class Setting:
     # ---- what to run ----
 
     def wants(self, engine: str) -> bool:
-        """Whether ``--engines`` asks for a contender or peer: by its name (* stands for anything), algorithm or device."""
+        """Whether ``--engines`` asks for a contender or peer, by name (* stands for anything), algorithm or device."""
         if not self.engines:
             return True
         algorithm, _, rest = engine.partition("@")
@@ -148,10 +148,10 @@ class Setting:
         return Instance(name, name.partition(":")[0], name)
 
     def load(self, name: str, device: str = "cpu") -> Graph:
-        """The graph of an instance or a spec, on a device. The latest is held: order tasks by graph."""
-        if self._held and self._held[0] == (name, device):
-            return self._held[1]
-        self._held = None
+        """The graph of an instance or a spec, on a device. The latest graph is held: order tasks by graph."""
+        if (name, device) in self._held:
+            return self._held[name, device]
+        self._held = {key: graph for key, graph in self._held.items() if key[0] == name}
         gc.collect()
         instance = self.find(name)
         self.progress(f"graph {name}")
@@ -161,7 +161,7 @@ class Setting:
             graph = catalogue.make(instance.spec)
         else:
             graph = cache.load(instance, cache.folder_of(self.cache)).to(device)
-        self._held = ((name, device), graph)
+        self._held[name, device] = graph
         return graph
 
     # ---- how to measure ----

@@ -110,3 +110,17 @@ class Store:
                     self.append(line)
                     fresh += 1
         return fresh
+
+
+def least(records: list[dict[str, Any]]) -> dict[tuple[str, str], float]:
+    """The least seconds by graph and engine, as the paper counts.
+
+    >>> least([{"graph": "g", "engine": "suitor@cpu", "seconds": [0.3, 0.2]}])
+    {('g', 'suitor@cpu'): 0.2}
+    """
+    found: dict[tuple[str, str], float] = {}
+    for record in records:
+        if record.get("seconds"):
+            key = record["graph"], record["engine"]
+            found[key] = min([*record["seconds"], found.get(key, math.inf)])
+    return found

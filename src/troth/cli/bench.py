@@ -92,8 +92,8 @@ def bench(
         typer.echo(f"{other}: {store.merge(other)} tasks taken in")
     if not report_only:
         setting = Setting(
-            size=size.value, graphs=_words(graphs), engines=_words(engines), repeats=repeats, seed=seed, threads=threads,
-            folder=folder, cache=cache,
+            size=size.value, graphs=_words(graphs), engines=_words(engines), repeats=repeats, seed=seed,
+            threads=threads, folder=folder, cache=cache,
         )  # fmt: skip
         try:
             outcome = runner.run(chosen, setting, store, minutes)
@@ -105,7 +105,7 @@ def bench(
         for what, reason in setting.left_out.items():
             typer.echo(f"left out: {what} ({reason})")
         typer.echo(
-            f"{outcome.measured} tasks measured, {outcome.stored} were there, {outcome.failed} failed, {outcome.left} left"
+            f"{outcome.measured} measured, {outcome.stored} were there, {outcome.failed} failed, {outcome.left} left"
             + ("; the same command goes on" if outcome.left else "")
         )
     if store.tasks:

@@ -17,8 +17,8 @@ SOURCE = "Naim et al. 2015, figure 1"
 QUESTION = "What sizes, degrees and shapes do the graphs of these experiments have?"
 METHOD = (
     "Every graph is made from its seed, or read from a file under the paper's rule (symmetric, absolute values, "
-    "diagonal ignored, zeros dropped, random weights in (0, 1] for patterns), and its vertices, edges and degrees are counted. "
-    "Graphs are drawn in decreasing order of edges."
+    "diagonal ignored, zeros dropped, random weights in (0, 1] for patterns), and its vertices, edges and degrees are "
+    "counted. Graphs are drawn in decreasing order of edges."
 )
 
 
