@@ -27,8 +27,9 @@ Module level imports are light: troth itself, NumPy and matplotlib are imported 
 ``Setting`` (``setting.py``)
     asked for: ``size`` ("tiny", "small", "full"), ``repeats`` (10), ``seed``, ``threads`` (None: all cores)
 
-    there: ``cores``, ``memory`` (bytes), ``gpu`` (``{"name", "memory"}`` or None), ``mpiexec`` (path or None),
-    ``peers`` (``{"networkit": True, ...}``), ``patience`` (seconds after which a measurement is not repeated further)
+    there: ``cores``, ``memory`` (bytes), ``most_edges`` (of this size on this machine), ``gpu`` (``{"name",
+    "memory"}`` or None), ``mpiexec`` (path or None), ``peers`` (``{"networkit": True, ...}``), ``patience`` (seconds
+    after which a measurement is not repeated further)
 
     graphs: ``instances`` (of this size, under ``--graphs`` and ``--folder``; each has ``name family spec vertices
     edges``, the last two nominal), ``find(name)``, ``load(name, device="cpu")`` (a ``Graph``; the latest is held)
@@ -36,9 +37,10 @@ Module level imports are light: troth itself, NumPy and matplotlib are imported 
     engines: ``able(names)`` keeps the contenders that ``--engines`` asks for and this machine can run, and notes why
     others are left out; ``wants(name)`` is the first half of that, for peers; ``leave_out(what, reason)`` the second
 
-    time: ``match(graph, engine, **words)`` times a contender as the paper does and returns ``seconds call weight
-    cardinality mates stats``, ready to be returned by ``measure``; ``repeat(call, repeats=None, budget=None)`` times
-    anything else and returns every repeat; ``setting.digest(mate)``, of the module, tells matchings apart
+    time: ``match(graph_or_name, engine, **words)`` times a contender on its device as the paper does, verifies the
+    matching, and returns ``seconds call weight cardinality mates stats phases``, ready to be returned by ``measure``;
+    ``repeat(call, repeats=None, budget=None)`` times anything else and returns every repeat; ``setting.digest(mate)``,
+    of the module, tells matchings apart
 
 Contenders (``engines.py``)
     an engine with options, in one word: ``suitor@cpu``, ``suitor@cpu:threads=2``, ``locally-dominant@cuda``,

@@ -17,6 +17,7 @@ a hash of the edge. Vertices and edges in the table are nominal: exact for latti
 
 from __future__ import annotations
 
+import hashlib
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from troth.graph import Graph
 
 SIZES = ("tiny", "small", "full")
-SMALL = 1_300_000  # edges of the largest graphs of size "small"
+TINIEST, SMALL = 3_000, 1_300_000  # edges of the largest graphs of the sizes "tiny" and "small"
 ROOM = 64  # bytes of main memory an edge, to make it, to hold it and to match it
+A_CORE = 2**25  # edges a core, where there is no GPU: more would take hours
 
 TINY = (
     ("structural", "tiny", "stencil:nx=4,ny=3,nz=3,unknowns=3,seed=1"),
@@ -65,7 +67,7 @@ TABLE = (
     ("delaunay", "400k", "delaunay:n=131072,weights=exponential,seed=42"),
     ("delaunay", "1m", "delaunay:n=350000,seed=43"),
     ("delaunay", "3m", "delaunay:n=1048576,seed=44"),
-    ("delaunay", "12m", "delaunay:n=4194304,seed=45"),
+    ("delaunay", "6m", "delaunay:n=2097152,seed=45"),
     ("rgg", "200k", "rgg:n=32768,degree=12,seed=51"),
     ("rgg", "1m", "rgg:n=131072,degree=16,seed=52"),
     ("rgg", "3m", "rgg:n=524288,degree=13,weights=exponential,seed=53"),
@@ -75,7 +77,7 @@ TABLE = (
     ("road", "100k", "delaunay:n=75000,keep=0.45,seed=61"),
     ("road", "700k", "delaunay:n=500000,keep=0.45,weights=integers,high=10000,seed=62"),
     ("road", "1m", "delaunay:n=900000,keep=0.45,seed=63"),
-    ("road", "5m", "delaunay:n=4000000,keep=0.45,weights=exponential,seed=64"),
+    ("road", "3m", "delaunay:n=2000000,keep=0.45,weights=exponential,seed=64"),
     ("power", "100k", "rgg:n=72000,degree=7,keep=0.4,seed=71"),
     ("power", "400k", "rgg:n=290000,degree=7,keep=0.4,weights=exponential,seed=72"),
     ("power", "1m", "rgg:n=860000,degree=7,keep=0.4,seed=73"),
@@ -132,6 +134,14 @@ class Instance(_Row):
     def nominal(self) -> tuple[int, int]:
         """Vertices and edges, known without making it; of a file, guessed from its size."""
         return _file_size(Path(self.spec)) if self.family == "file" else nominal(self.spec)
+
+    @cached_property
+    def origin(self) -> str:
+        """What it is made from, the same on every machine: the spec, or a file's name and checksum."""
+        if self.family != "file":
+            return self.spec
+        with open(self.spec, "rb") as stream:
+            return f"{self.name} sha256={hashlib.file_digest(stream, 'sha256').hexdigest()[:16]}"
 
     @property
     def vertices(self) -> int:
@@ -229,12 +239,21 @@ def instances() -> list[Instance]:
     return [Instance(f"{family}-{size}", family, spec) for family, size, spec in TINY + TABLE]
 
 
-def of_size(size: str, memory: int) -> list[Instance]:
-    """The instances of a size; "full" is all that memory holds."""
-    if size == "tiny":
-        return instances()[: len(TINY)]
-    most = SMALL if size == "small" else memory // ROOM
-    return [each for each in instances()[len(TINY) :] if each.edges <= most]
+def most_edges(size: str, memory: int, cores: int, gpu: bool) -> int:
+    """Edges of the largest graphs of a size: "full" is what memory holds, and what the cores can do in minutes.
+
+    >>> most_edges("full", 2**34, 2, gpu=False), most_edges("full", 2**34, 2, gpu=True)
+    (67108864, 268435456)
+    """
+    if size != "full":
+        return TINIEST if size == "tiny" else SMALL
+    return memory // ROOM if gpu else min(memory // ROOM, A_CORE * cores)
+
+
+def of_size(size: str, most: int) -> list[Instance]:
+    """The instances of a size, of up to ``most`` edges; the tiny ones are for tests and in no other size."""
+    found = instances()
+    return found[: len(TINY)] if size == "tiny" else [each for each in found[len(TINY) :] if each.edges <= most]
 
 
 def of_folder(folder: Path) -> list[Instance]:
@@ -245,7 +264,7 @@ def of_folder(folder: Path) -> list[Instance]:
     paths = sorted(path for path in folder.iterdir() if path.is_file() and path.name.lower().endswith(endings))
     if not paths:
         raise TrothError(f"{folder}: no MatrixMarket or METIS file there ({' '.join(endings)})")
-    return [Instance(path.name.split(".")[0], "file", str(path)) for path in paths]
+    return [Instance(path.name, "file", str(path)) for path in paths]
 
 
 def choose(found: list[Instance], patterns: list[str]) -> list[Instance]:

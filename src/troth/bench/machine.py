@@ -102,10 +102,10 @@ def _versions() -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """The commit of troth's sources, with a + where they were changed; None where they are not in a repository."""
+    """The commit of troth's sources, with a + where they were changed; outside a repository TROTH_COMMIT, or None."""
     here = Path(__file__).parent
     if not (here.parents[2] / ".git").exists():
-        return None
+        return os.environ.get("TROTH_COMMIT")
     try:
         found = subprocess.run(
             ["git", "describe", "--always", "--abbrev=12", "--match=", "--dirty=+"],

@@ -90,7 +90,7 @@ def _inline(svg: str, stem: str, caption: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     for name, colour in (figures.COLOURS | {"grid": figures.GRID}).items():
         svg = svg.replace(colour, f"var(--{name})")
-    svg = re.sub(r'(\bid="|#)([A-Za-z])', rf"\g<1>{stem}-\2", svg)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{stem}-", svg)
     return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(caption)}"', 1)
 
 

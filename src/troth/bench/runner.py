@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from troth.bench import experiments, machine
 from troth.bench.setting import Setting, Task
-from troth.bench.store import Store, identity, strict
+from troth.bench.store import Store, strict
 from troth.errors import TrothError
 from troth.io.files import one_line
 
@@ -35,6 +35,7 @@ def run(names: list[str], setting: Setting, store: Store, minutes: float | None 
         "machine": facts["name"],
         "seed": setting.seed,
         "repeats": setting.repeats,
+        "threads": setting.threads or setting.cores,
         "commit": facts["commit"],
         "run": run_id,
     }
@@ -46,23 +47,23 @@ def run(names: list[str], setting: Setting, store: Store, minutes: float | None 
             "graph": task.graph,
             "engine": task.engine,
             "params": strict(task.params),
+            "origin": setting.find(task.graph).origin if task.graph else "",
             **common,
         }
         for module, task in planned
     ]
-    pending = [at for at, line in enumerate(lines) if identity(line) not in store.tasks]
+    pending = [at for at, line in enumerate(lines) if not store.has(line)]
     stored = len(lines) - len(pending)
-    store.append(
-        {
-            "record": "run",
-            "run": run_id,
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "machine": facts,
-            "setting": {"size": setting.size, "seed": setting.seed, "repeats": setting.repeats,
-                        "threads": setting.threads or setting.cores, "experiments": names},
-            "left_out": setting.left_out,
-        }
-    )  # fmt: skip
+    header = {
+        "record": "run",
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "experiments": names,
+        **common,
+        "machine": facts,
+    }
+    if pending:
+        store.append(header | {"left_out": setting.left_out})
+    known = len(setting.left_out)
     deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
     measured = failed = 0
     with _bar(sum(planned[at][1].cost for at in pending), setting) as advance:
@@ -71,22 +72,28 @@ def run(names: list[str], setting: Setting, store: Store, minutes: float | None 
                 break
             module, task = planned[at]
             advance(f"{module.NAME} {task.graph} {task.engine}".strip())
+            start = time.monotonic()
             line = lines[at] | _measure(module, task, setting)
-            store.append(line)
+            store.append(line | {"spent": time.monotonic() - start})
             measured += 1
-            failed += "error" in line
+            failed += "fault" in line
             advance(None, task.cost)
+    if len(setting.left_out) > known:
+        store.append(header | {"left_out": setting.left_out})
     return Outcome(measured, stored, failed, len(pending) - measured)
 
 
 def _measure(module: Any, task: Task, setting: Setting) -> dict[str, Any]:
-    """The times and results of a task, or why there are none; a fault in one task must not cost the others."""
+    """The times and results of a task, or why there are none; a fault in one task must not cost the others.
+
+    What cannot be done here ("error" alone) is an answer; a fault of the program is tried again by the next run.
+    """
     try:
         result = dict(module.measure(task, setting))
     except (TrothError, MemoryError) as error:
         return {"error": one_line(error)}
     except Exception as error:
-        return {"error": f"{type(error).__name__}: {one_line(error)}"}
+        return {"error": f"{type(error).__name__}: {one_line(error)}", "fault": True}
     return {"seconds": result.pop("seconds", []), "result": result}
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 REPEATS = 10  # the paper's: at least ten runs, of which the least counts
 PATIENCE = {"tiny": 0.2, "small": 5.0, "full": 20.0}  # seconds after which a measurement is not repeated further
+LONG = 1000  # entries of a list of counts, such as edges left by round; longer ones are not stored
 PEERS = ("networkit", "networkx", "rustworkx", "scipy")
 
 
@@ -97,6 +98,11 @@ class Setting:
         return {name: find_spec(name) is not None for name in PEERS}
 
     @property
+    def most_edges(self) -> int:
+        """Edges of the largest graph that this size means on this machine."""
+        return catalogue.most_edges(self.size, self.memory, self.cores, self.gpu is not None)
+
+    @property
     def patience(self) -> float:
         """Seconds after which a measurement is not repeated further."""
         return PATIENCE[self.size]
@@ -131,7 +137,7 @@ class Setting:
     @cached_property
     def instances(self) -> list[Instance]:
         """The graphs of this size, and those of ``--folder``, as far as ``--graphs`` asks for them."""
-        found = catalogue.of_size(self.size, self.memory)
+        found = catalogue.of_size(self.size, self.most_edges)
         if self.folder:
             found = found + catalogue.of_folder(self.folder)
         return catalogue.choose(found, self.graphs)
@@ -151,18 +157,33 @@ class Setting:
         """The graph of an instance or a spec, on a device. The latest graph is held: order tasks by graph."""
         if (name, device) in self._held:
             return self._held[name, device]
-        self._held = {key: graph for key, graph in self._held.items() if key[0] == name}
-        gc.collect()
-        instance = self.find(name)
-        self.progress(f"graph {name}")
-        if device != "cpu" and instance.family != "file":
-            graph = catalogue.make(instance.spec, device)
-        elif instance.name == instance.spec:
-            graph = catalogue.make(instance.spec)
+        if any(held != name for held, _ in self._held):
+            self._drop()
+        if self._held:
+            graph = next(iter(self._held.values())).to(device)
         else:
-            graph = cache.load(instance, cache.folder_of(self.cache)).to(device)
+            self.progress(f"making {name}")
+            graph = self._make(self.find(name)).to(device)
         self._held[name, device] = graph
         return graph
+
+    def _make(self, instance: Instance) -> Graph:
+        """A GPU makes most graphs faster than a disk gives them; what the CPU must make or thin out is kept."""
+        slow = instance.family == "file" or "delaunay:" in instance.spec or "keep=" in instance.spec
+        if self.gpu and not slow:
+            return catalogue.make(instance.spec, "cuda")
+        if instance.name == instance.spec:
+            return catalogue.make(instance.spec)
+        return cache.load(instance, cache.folder_of(self.cache))
+
+    def _drop(self) -> None:
+        """Let go of the graphs that are held, on a GPU too."""
+        self._held.clear()
+        gc.collect()
+        if self.gpu:
+            from troth.cuda._device import cupy
+
+            cupy().get_default_memory_pool().free_all_blocks()
 
     # ---- how to measure ----
 
@@ -170,16 +191,18 @@ class Setting:
         """Seconds of every repeat of a call; at least one, and none more once ``budget`` seconds have passed."""
         return repeat(call, repeats or self.repeats, self.patience if budget is None else budget)
 
-    def match(self, graph: Graph, engine: str, **words: Any) -> dict[str, Any]:
-        """Time a contender on a graph that is on its device, as the paper does: matching alone, checks outside.
+    def match(self, graph: Graph | str, engine: str, **words: Any) -> dict[str, Any]:
+        """Time a contender on a graph, or the name of one, on its device, as the paper does: matching alone.
 
         Returns ``seconds`` (every repeat: of the engine on the CPU, of the kernels on a GPU), ``call`` (the wall clock
         of the same calls of ``troth.match``), ``weight``, ``cardinality``, ``mates`` (a digest, equal where the
-        matchings are) and ``stats`` of the last. ``words`` go to ``troth.match``, such as ``ties="low"``.
+        matchings are), ``stats`` (counts) and ``phases`` (seconds by phase) of the last. ``words`` go to
+        ``troth.match``, such as ``ties="low"``. The last matching is verified, outside the timer.
         """
         import troth
 
         contender = engines.read(engine)
+        graph = self.load(graph, contender.device) if isinstance(graph, str) else graph
         words = {"seed": self.seed, "threads": contender.threads or self.threads, **contender.options, **words}
         clock = "kernels" if contender.device == "cuda" else "match"
 
@@ -191,19 +214,21 @@ class Setting:
             once(troth.generate("path", n=64, dtype=graph.weights.dtype, weights="unit").to(graph.device))
             self._warm.add(kind)
         graph.bits_range()
-        results: list[Any] = []
+        last: list[Any] = [None]
         seconds: list[float] = []
 
         def call() -> None:
-            results[:] = [once(graph)]
+            last[0] = None  # not two results at once
+            last[0] = once(graph)
+            seconds.append(last[0].stats["seconds"][clock])
 
-        calls = []
-        begin = perf_counter()
-        while len(seconds) < self.repeats and (not seconds or perf_counter() - begin < self.patience):
-            calls += repeat(call, 1)
-            seconds.append(results[0].stats["seconds"][clock])
-        m = results[0]
-        counts = {name: value for name, value in m.stats.items() if isinstance(value, (int, float, str, list))}
+        calls = self.repeat(call)
+        m = last[0]
+        report = troth.verify(graph, m, certify=False)
+        if not report:
+            raise AssertionError(f"{engine}: {report.reason}")
+        phases = m.stats.pop("seconds")
+        counts = {name: value for name, value in m.stats.items() if not isinstance(value, list) or len(value) <= LONG}
         return {
             "seconds": seconds,
             "call": calls,
@@ -211,6 +236,7 @@ class Setting:
             "cardinality": m.cardinality,
             "mates": digest(m.mate),
             "stats": counts,
+            "phases": phases,
         }
 
 

@@ -3,8 +3,9 @@
 A folder of results may hold any number of ``*.jsonl`` files; all are read as one. To merge runs of several machines,
 put their files into one folder, or ``troth bench --merge FOLDER...``, which does that. A file begins each run with a
 line about the run (``"record": "run"``: machine, versions, commit, settings, what was left out) and goes on with its
-tasks (``"record": "task"``). What makes two tasks the same is ``identity``; the later line wins. A torn last line, of
-a run that was killed, is passed over, and the next run starts on a line of its own.
+tasks (``"record": "task"``). What makes two tasks the same is ``identity``; the later line wins. The commit is not part
+of it: a new version of troth that is to be measured afresh gets a new folder. A torn last line, of a run that was
+killed, is passed over, and the next run starts on a line of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from troth.errors import TrothError
 from troth.io.files import refusing
 
 FILE = "results.jsonl"
-SAME = ("experiment", "size", "machine", "key", "seed", "repeats")
+SAME = ("experiment", "size", "machine", "key", "origin", "seed", "repeats", "threads")
 
 
 def identity(line: dict[str, Any]) -> tuple:
@@ -72,6 +73,10 @@ class Store:
             else:
                 self.tasks[identity(line)] = line
 
+    def has(self, line: dict[str, Any]) -> bool:
+        """Whether this task need not be run again; one that failed by a fault of the program must."""
+        return identity(line) in self.tasks and "fault" not in self.tasks[identity(line)]
+
     def append(self, line: dict[str, Any]) -> None:
         """Add a line, and have it on disk before going on."""
         line = strict(line)
@@ -106,7 +111,7 @@ class Store:
             for line in read_lines(path):
                 if line["record"] == "run" and line["run"] not in self.runs:
                     self.append(line)
-                elif line["record"] == "task" and identity(line) not in self.tasks:
+                elif line["record"] == "task" and not self.has(line):
                     self.append(line)
                     fresh += 1
         return fresh
