@@ -1,8 +1,8 @@
 """Graphs on disk: ``.csr`` folders with a checksum, under the user's cache folder.
 
 An entry is named after the graph and a hash of its spec, so a changed spec is another entry. Its ``checksum.json``
-holds the SHA-256 of every array; an entry that does not agree, or cannot be read, is made again. Arrays are read, not mapped:
-pages that the system brings in later would be timed with the matching.
+holds the SHA-256 of every array; an entry that does not agree, or cannot be read, is made again. Arrays are
+read, not mapped: pages that the system brings in later would be timed with the matching.
 """
 
 from __future__ import annotations

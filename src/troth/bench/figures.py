@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, GRID = "#1b1f24", "#d5d9de"
+INK, GRID, PAPER = "#1b1f24", "#d5d9de", "#ffffff"
 # M. Okabe and K. Ito, Color universal design, 2008; without yellow, which paper does not show.
 COLOURS = {
     "blue": "#0072b2",
@@ -67,9 +67,9 @@ STYLE = {
     "lines.linewidth": 1.8,
     "lines.markersize": 5,
     "legend.frameon": False,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "savefig.facecolor": "none",
+    "figure.facecolor": PAPER,
+    "axes.facecolor": PAPER,
+    "savefig.facecolor": PAPER,
     "svg.fonttype": "path",
     "path.simplify": True,
 }
@@ -77,9 +77,7 @@ STYLE = {
 
 def new(panels: int = 1, height: float = HEIGHT) -> tuple[Figure, Any]:
     """A figure and its axes, or a list of axes for several panels, one below another."""
-    plt = pyplot()
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(panels, 1, figsize=(WIDTH, height * panels), layout="constrained")
+    figure, axes = pyplot().subplots(panels, 1, figsize=(WIDTH, height * panels), layout="constrained")
     return figure, axes if panels == 1 else list(axes)
 
 
@@ -181,7 +179,7 @@ def bars(ax: Axes, values: Mapping[str, Mapping[str, float]], log: bool = False)
         places = [at + number * thick for at, group in enumerate(groups) if name in values[group]]
         heights = [values[group][name] for group in groups if name in values[group]]
         hatch = ("", "///", "...", "xxx", "\\\\\\", "++")[number % 6]
-        ax.barh(places, heights, thick, label=name, color=marks[name]["color"], hatch=hatch, edgecolor="white")
+        ax.barh(places, heights, thick, label=name, color=marks[name]["color"], hatch=hatch, edgecolor=PAPER)
     ax.set_yticks([at + 0.4 - thick / 2 for at in range(len(groups))], groups)
     ax.invert_yaxis()
     ax.grid(False, axis="y")

@@ -1,7 +1,8 @@
 """The report: one HTML page that needs nothing else, and the figures beside it as PNG and SVG.
 
-An experiment's ``present`` fills a ``Page``; ``write`` sets all of them. Figures are inline SVG whose colours are CSS
-variables; tables scroll within themselves; the page is as wide as the window, from a phone's 360 pixels up.
+An experiment's ``present`` fills a ``Page`` for each machine and size; ``write`` sets all of them. Figures are inline
+SVG whose colours are CSS variables, so that they follow the page into the dark; tables scroll within themselves; the
+page is as wide as the window, from a phone's 360 pixels up, and needs no script and no network.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import html
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,48 +27,55 @@ from troth.io.atomic import atomic_path
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TITLE = "troth: the experiments"
 VERDICTS = ("held", "exceeded", "not held", "differs", "not tested")
+SHORT = 12  # rows; a longer table starts folded
+LONG = 40  # letters; a longer text is broken into lines
 
 
 @dataclass
 class Page:
-    """What one experiment shows of one machine; ``present(records, page)`` fills it."""
+    """What one experiment shows of one machine at one size; ``present(records, page)`` fills it."""
 
     experiment: str
     machine: dict[str, Any]
     size: str
     folder: Path
     stem: str
-    parts: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     claims: list[dict[str, str]] = field(default_factory=list)
+    fault: str | None = None
+    _shown: list[str] = field(default_factory=list)
+    _tables: list[str] = field(default_factory=list)
 
     def figure(self, figure: Figure, name: str, caption: str) -> None:
         """Save a figure as PNG and SVG, close it, and show it with a caption that says what is drawn."""
-        stem = f"{self.stem}-{name}"
+        stem = self.stem if name == self.experiment else f"{self.stem}-{name}"
         plt = figures.pyplot()
-        with plt.rc_context(figures.STYLE | {"svg.hashsalt": stem}):
-            buffer = io.StringIO()
+        buffer = io.StringIO()
+        with plt.rc_context({"svg.hashsalt": stem}):
             figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
             with atomic_path(self.folder / "figures" / f"{stem}.svg") as beside:
                 beside.write_text(buffer.getvalue(), encoding="utf-8")
             with atomic_path(self.folder / "figures" / f"{stem}.png") as beside:
-                figure.savefig(beside, format="png", dpi=160, facecolor="white")
+                figure.savefig(beside, format="png", dpi=160)
         plt.close(figure)
         self.figures.append(stem)
-        self.parts.append(
+        self._shown.append(
             f'<figure id="{stem}">{_inline(buffer.getvalue(), stem, caption)}'
             f"<figcaption>{html.escape(caption)}</figcaption></figure>"
         )
 
-    def table(self, rows: Sequence[dict[str, Any]], caption: str, opened: bool = False) -> None:
-        """A table with the keys of the first row as columns; it scrolls within itself, and long ones start folded."""
-        if rows:
-            state = " open" if opened or len(rows) <= 12 else ""
-            self.parts.append(
-                f"<details{state}><summary>{html.escape(caption)} ({len(rows)} rows)</summary>{_table(rows)}</details>"
-            )
+    def table(self, rows: Sequence[dict[str, Any]], caption: str, opened: bool | None = None) -> None:
+        """A table with the keys of the first row as columns, after the findings; long ones start folded."""
+        if not rows:
+            return
+        state = " open" if (len(rows) <= SHORT if opened is None else opened) else ""
+        count = f"{len(rows)} row{'s' * (len(rows) != 1)}"
+        self._tables.append(
+            f"<details{state}><summary>{html.escape(caption)} ({count})</summary>{_table(rows)}</details>"
+        )
 
     def finding(self, sentence: str) -> None:
         """A sentence that the numbers say."""
@@ -78,48 +88,210 @@ class Page:
         self.claims.append({"document": document, "measured": ours, "verdict": verdict})
 
     def note(self, text: str) -> None:
-        """A remark, smaller than a finding."""
-        self.parts.append(f'<p class="note">{html.escape(text)}</p>')
+        """A remark on the figures, smaller than a finding."""
+        self._shown.append(f'<p class="note">{html.escape(text)}</p>')
+
+    def html(self) -> str:
+        """Figures, then what they show, then the document, then the numbers."""
+        parts = list(self._shown)
+        if self.findings:
+            parts += ["<h3>What it shows</h3>", *(f"<p>{html.escape(each)}</p>" for each in self.findings)]
+        if self.claims:
+            parts += ["<h3>How that differs from the document</h3>", *map(_claim, self.claims)]
+        return "\n".join(parts + self._tables)
 
 
-def _inline(svg: str, stem: str, caption: str) -> str:
-    """SVG for a page: no prologue, no fixed size, colours by CSS variable, ids of its own."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    for name, colour in (figures.COLOURS | {"grid": figures.GRID}).items():
-        svg = svg.replace(colour, f"var(--{name})")
-    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{stem}-", svg)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(caption)}"', 1)
+def write(store: Store, folder: Path) -> list[Page]:
+    """Draw all that is stored, and write ``index.html`` and ``claims.json`` into the folder."""
+    if not store.tasks:
+        raise TrothError(f"{folder}: no results there yet; run troth bench --output {folder}")
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    pages = _pages(store, folder)
+    claims = [
+        {"experiment": page.experiment, "machine": page.machine["name"], "size": page.size, **claim}
+        for page in pages
+        for claim in page.claims
+    ]
+    with atomic_path(folder / "claims.json") as beside:
+        beside.write_text(json.dumps(claims, indent=1) + "\n", encoding="utf-8")
+    with atomic_path(folder / "index.html") as beside:
+        beside.write_text(_document(pages, store), encoding="utf-8")
+    return pages
+
+
+def _pages(store: Store, folder: Path) -> list[Page]:
+    """A page for each experiment, machine and size that has results."""
+    groups: dict[tuple, list[dict[str, Any]]] = {}
+    for task in store.tasks.values():
+        groups.setdefault((task["experiment"], task["machine"], SIZES.index(task["size"])), []).append(task)
+    machines = _machines(store)
+    names = experiments.names()
+    plural = len({key[1:] for key in groups}) > 1
+    pages = []
+    for name, machine, size in sorted(groups, key=lambda key: (names.index(key[0]) if key[0] in names else -1, key)):
+        if name not in names:  # of another version of troth
+            continue
+        records = groups[name, machine, size]
+        stem = f"{name}-{slug(machine)}-{SIZES[size]}" if plural else name
+        page = Page(name, machines[machine], SIZES[size], folder, stem)
+        _present(name, records, page)
+        pages.append(page)
+    return pages
+
+
+def _present(name: str, records: list[dict[str, Any]], page: Page) -> None:
+    """Fill a page; a fault in drawing one must not cost the others."""
+    plt = figures.pyplot()
+    good = [record for record in records if "error" not in record]
+    try:
+        with plt.rc_context(figures.STYLE):
+            if good:
+                experiments.load(name).present(good, page)
+    except Exception as error:
+        page.fault = f"{type(error).__name__}: {error}"
+        page.note(f"This part could not be drawn ({page.fault}).")
+        plt.close("all")
+    bad = [record for record in records if "error" in record]
+    rows = [{"graph": each["graph"], "engine": each["engine"], "reason": each["error"]} for each in bad]
+    page.table(rows, "Could not be measured")
+    commits = sorted({record["commit"] or "unknown" for record in records})
+    repeats = sorted({record["repeats"] for record in records})
+    page._tables.append(
+        f'<p class="note">{len(records)} measurements, each of up to {_either(repeats)} runs; seed '
+        f"{_either(sorted({record['seed'] for record in records}))}; commit {_either(commits)}.</p>"
+    )
+
+
+def _either(values: Iterable[Any]) -> str:
+    return " or ".join(map(str, values))
+
+
+def _machines(store: Store) -> dict[str, dict[str, Any]]:
+    """The facts of every machine by its name, with what its runs left out."""
+    found: dict[str, dict[str, Any]] = {}
+    for run in store.runs.values():
+        facts = found.setdefault(run["machine"]["name"], {"left_out": {}})
+        facts |= run["machine"]
+        facts["left_out"] |= run.get("left_out", {})
+    for task in store.tasks.values():  # a torn file may lack the line of a run
+        found.setdefault(task["machine"], {"name": task["machine"], "left_out": {}})
+    return found
+
+
+# ---- the parts of the page ----
+
+
+def _document(pages: list[Page], store: Store) -> str:
+    css = files("troth.bench").joinpath("page.css").read_text(encoding="utf-8")
+    machines = _machines(store)
+    sections: dict[str, list[Page]] = {}
+    for page in pages:
+        sections.setdefault(page.experiment, []).append(page)
+    parts = [f"<h1>{TITLE}</h1>", f'<p class="lead">{_lead(pages, machines)}</p>', "<nav><ol>"]
+    for name, found in sections.items():
+        verdicts = Counter(claim["verdict"] for page in found for claim in page.claims)
+        chips = "".join(f' <span class="verdict">{verdicts[each]} {each}</span>' for each in VERDICTS if verdicts[each])
+        parts.append(f'<li><a href="#{name}">{html.escape(experiments.load(name).TITLE)}</a>{chips}</li>')
+    parts.append("</ol></nav>")
+    parts += [_machine(facts) for facts in machines.values()]
+    parts += [_section(name, found) for name, found in sections.items()]
+    parts.append(
+        "<footer>Figures are also in the folder figures, as PNG and SVG; the raw results, with every run, in the "
+        ".jsonl files; the comparison with the documents in claims.json.</footer>"
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{TITLE}</title>\n<style>\n{css}</style></head>\n<body><main>\n"
+        + "\n".join(parts)
+        + "\n</main></body></html>\n"
+    )
+
+
+def _lead(pages: list[Page], machines: dict[str, Any]) -> str:
+    claims = Counter(claim["verdict"] for page in pages for claim in page.claims)
+    tested = ", ".join(f"{claims[verdict]} {verdict}" for verdict in VERDICTS if claims[verdict])
+    where = f"{len(machines)} machine{'s' * (len(machines) != 1)}"
+    compared = f" Of {claims.total()} comparisons with the documents: {tested}." if claims else ""
+    return f"Heavy matchings, measured on {where}: what was asked, how it was measured, what came out.{compared}"
+
+
+def _section(name: str, pages: list[Page]) -> str:
+    module = experiments.load(name)
+    parts = [
+        f'<section>\n<h2 id="{name}">{html.escape(module.TITLE)}</h2>',
+        f'<p class="source">{name}: {html.escape(module.SOURCE)}</p>',
+        f"<h3>What was asked</h3><p>{html.escape(module.QUESTION)}</p>",
+        f"<h3>How it was measured</h3><p>{html.escape(module.METHOD)}</p>",
+    ]
+    for page in pages:
+        parts += [f"<h4>{html.escape(page.machine['name'])}; size {page.size}</h4>", page.html()]
+    return "\n".join([*parts, "</section>"])
+
+
+def _claim(claim: dict[str, str]) -> str:
+    return (
+        f'<div class="claim {slug(claim["verdict"])}"><p>The document: {html.escape(claim["document"])}.</p>'
+        f'<p>Here: {html.escape(claim["measured"])}. <span class="verdict">{claim["verdict"]}</span></p></div>'
+    )
+
+
+def _machine(facts: dict[str, Any]) -> str:
+    gpu = facts.get("gpu")
+    rows = {
+        "machine": facts["name"],
+        "memory": f"{facts['memory'] / 2**30:.0f} GiB" if facts.get("memory") else None,
+        "GPU": f"{gpu['name']}, {gpu['memory'] / 2**30:.0f} GiB" if gpu else "none",
+        "system": facts.get("system"),
+        "versions": ", ".join(f"{name} {number}" for name, number in facts.get("versions", {}).items()),
+        "left out": "; ".join(f"{what} ({reason})" for what, reason in facts["left_out"].items()),
+    }
+    cells = (f"<dt>{name}</dt><dd>{html.escape(value)}</dd>" for name, value in rows.items() if value)
+    return f'<dl class="machine">{"".join(cells)}</dl>'
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    """Numbers to the right, long texts in lines."""
+    numeric = {name: any(_is_number(row.get(name)) for row in rows) for name in rows[0]}
+
+    def cell(tag: str, name: str, value: Any) -> str:
+        kind = "number" if numeric[name] else "long" if tag == "td" and len(show(value)) > LONG else ""
+        return f"<{tag}{f' class={kind}' if kind else ''}>{html.escape(show(value))}</{tag}>"
+
+    head = "".join(cell("th", name, name) for name in rows[0])
+    body = "\n".join(f"<tr>{''.join(cell('td', name, row.get(name)) for name in rows[0])}</tr>" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def show(value: Any) -> str:
     """A value for a table.
 
-    >>> show(1234567), show(0.00012345), show(None), show(12.3456)
-    ('1,234,567', '0.000123', '', '12.3')
+    >>> show(1234567), show(0.00012345), show(None), show(12.3456), show(True)
+    ('1,234,567', '0.000123', '', '12.3', 'yes')
     """
     if value is None:
         return ""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return str(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> str:
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in rows[0])
-    body = []
-    for row in rows:
-        cells = []
-        for name in rows[0]:
-            value = row.get(name)
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            cells.append(f"<td{' class=number' if number else ''}>{html.escape(show(value))}</td>")
-        body.append(f"<tr>{''.join(cells)}</tr>")
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+def _inline(svg: str, stem: str, caption: str) -> str:
+    """SVG for a page: no prologue, no fixed size, colours by CSS variable, ids of its own."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    head, rest = svg.split(">", 1)
+    head = re.sub(r' (width|height)="[^"]*"', "", head)
+    for name, colour in (figures.COLOURS | {"grid": figures.GRID, "paper": figures.PAPER}).items():
+        rest = rest.replace(colour, f"var(--{name})")
+    rest = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{stem}-", rest)
+    return f'{head} role="img" aria-label="{html.escape(caption)}">{rest}'
 
 
 def slug(text: str) -> str:
@@ -129,125 +301,3 @@ def slug(text: str) -> str:
     'amd-epyc-tm-2-cores'
     """
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
-def write(store: Store, folder: Path, names: list[str] | None = None) -> Path:
-    """Draw all figures of what is stored, and write ``index.html`` and ``claims.json``; returns the page's path."""
-    if not store.tasks:
-        raise TrothError(f"{folder}: no results there yet; run troth bench --output {folder}")
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    machines = {run["machine"]["name"]: run["machine"] for run in store.runs.values()}
-    groups = sorted({(task["machine"], task["size"]) for task in store.tasks.values()},
-                    key=lambda group: (group[0], SIZES.index(group[1])))  # fmt: skip
-    pages: dict[str, list[Page]] = {}
-    for name in names or experiments.names():
-        for number, (machine, size) in enumerate(groups):
-            records = [
-                task
-                for task in store.tasks.values()
-                if (task["experiment"], task["machine"], task["size"]) == (name, machine, size)
-            ]
-            if not records:
-                continue
-            stem = name if len(groups) == 1 else f"{name}-{number + 1}"
-            page = Page(name, machines.get(machine, {"name": machine}), size, folder, stem)
-            good = [record for record in records if "error" not in record]
-            if good:
-                experiments.load(name).present(good, page)
-            bad = [{"graph": r["graph"], "engine": r["engine"], "reason": r["error"]} for r in records if "error" in r]
-            page.table(bad, "Not measured")
-            pages.setdefault(name, []).append(page)
-    claims = [
-        {"experiment": page.experiment, "machine": page.machine["name"], "size": page.size, **claim}
-        for found in pages.values() for page in found for claim in page.claims
-    ]  # fmt: skip
-    with atomic_path(folder / "claims.json") as beside:
-        beside.write_text(json.dumps(claims, indent=1) + "\n", encoding="utf-8")
-    target = folder / "index.html"
-    with atomic_path(target) as beside:
-        beside.write_text(_document(pages, store, machines), encoding="utf-8")
-    return target
-
-
-CSS = """
-:root { --paper: #fff; --ink: #1b1f24; --faint: #59636e; --line: #d5d9de; --grid: #d5d9de; --card: #f6f8fa;
-  --blue: #0072b2; --vermillion: #d55e00; --green: #009e73; --purple: #cc79a7; --orange: #e69f00; --sky: #56b4e9; }
-@media (prefers-color-scheme: dark) { :root { --paper: #15181c; --ink: #e4e8ec; --faint: #9aa4ae; --line: #363c43;
-  --grid: #363c43; --card: #1d2126; --blue: #58aee6; --vermillion: #f08a45; --green: #35c79c; --purple: #dd9dc2;
-  --orange: #f0b740; --sky: #8fd0f5; } }
-* { box-sizing: border-box; }
-html { -webkit-text-size-adjust: 100%; }
-body { margin: 0 auto; padding: 1.2rem; max-width: 46rem; background: var(--paper); color: var(--ink);
-  font: 1rem/1.55 system-ui, sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.7rem; line-height: 1.2; } h2 { margin-top: 3rem; padding-top: 1.5rem;
-  border-top: 1px solid var(--line); }
-h2 small { display: block; font-size: .85rem; font-weight: normal; color: var(--faint); }
-h3 { margin-top: 2rem; font-size: 1.05rem; }
-a { color: var(--blue); }
-figure { margin: 1.5rem 0; } figure svg { display: block; width: 100%; height: auto; }
-figcaption, .note { color: var(--faint); font-size: .9rem; }
-dl.machine { background: var(--card); padding: .8rem 1rem; border-radius: .4rem; display: grid;
-  grid-template-columns: max-content 1fr; gap: .2rem 1rem; font-size: .9rem; } dl.machine dd { margin: 0; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; overflow-wrap: normal; }
-th, td { text-align: left; padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-summary { cursor: pointer; color: var(--faint); font-size: .9rem; margin: .6rem 0; }
-.claim { border-left: 4px solid var(--line); padding: .1rem 0 .1rem .9rem; margin: 1rem 0; }
-.claim b { text-transform: capitalize; }
-.held, .exceeded { border-color: var(--green); } .not-held { border-color: var(--vermillion); }
-.differs, .not-tested { border-color: var(--sky); }
-"""
-
-
-def _document(pages: dict[str, list[Page]], store: Store, machines: dict[str, dict]) -> str:
-    parts = ["<h1>troth: the experiments</h1>", "<nav><ol>"]
-    parts += [f'<li><a href="#{name}">{html.escape(experiments.load(name).TITLE)}</a></li>' for name in pages]
-    parts.append("</ol></nav>")
-    for facts in machines.values():
-        parts.append(_machine(facts))
-    for name, found in pages.items():
-        module = experiments.load(name)
-        parts.append(
-            f'<section><h2 id="{name}">{html.escape(module.TITLE)}'
-            f"<small>{name}: {html.escape(module.SOURCE)}</small></h2>"
-        )
-        parts.append(f"<h3>What was asked</h3><p>{html.escape(module.QUESTION)}</p>")
-        parts.append(f"<h3>How it was measured</h3><p>{html.escape(module.METHOD)}</p>")
-        for page in found:
-            parts.append(f"<h3>{html.escape(page.machine['name'])}, size {page.size}</h3>")
-            parts += page.parts
-            if page.findings:
-                parts.append(
-                    "<h3>What it shows</h3>" + "".join(f"<p>{html.escape(each)}</p>" for each in page.findings)
-                )
-            if page.claims:
-                parts.append("<h3>How that differs from the document</h3>")
-                parts += [_claim(claim) for claim in page.claims]
-        parts.append("</section>")
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>troth: the experiments</title><style>{CSS}</style></head><body><main>"
-        + "\n".join(parts)
-        + "</main></body></html>\n"
-    )
-
-
-def _claim(claim: dict[str, str]) -> str:
-    return (
-        f'<div class="claim {slug(claim["verdict"])}"><p>The document: {html.escape(claim["document"])}.</p>'
-        f"<p>Here: {html.escape(claim['measured'])}. <b>{claim['verdict']}</b>.</p></div>"
-    )
-
-
-def _machine(facts: dict[str, Any]) -> str:
-    rows = {
-        "machine": facts["name"],
-        "memory": f"{facts['memory'] / 2**30:.0f} GiB" if "memory" in facts else None,
-        "GPU": f"{facts['gpu']['name']}, {facts['gpu']['memory'] / 2**30:.0f} GiB" if facts.get("gpu") else "none",
-        "system": facts.get("system"),
-        "versions": ", ".join(f"{name} {number}" for name, number in facts.get("versions", {}).items()),
-        "commit": facts.get("commit"),
-    }
-    cells = (f"<dt>{name}</dt><dd>{html.escape(str(value))}</dd>" for name, value in rows.items() if value)
-    return f'<dl class="machine">{"".join(cells)}</dl>'

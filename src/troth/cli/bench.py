@@ -90,6 +90,7 @@ def bench(
     store = Store(output)
     for other in merge or ():
         typer.echo(f"{other}: {store.merge(other)} tasks taken in")
+    outcome = runner.Outcome(0, 0, 0, 0)
     if not report_only:
         setting = Setting(
             size=size.value, graphs=_words(graphs), engines=_words(engines), repeats=repeats, seed=seed,
@@ -108,8 +109,15 @@ def bench(
             f"{outcome.measured} measured, {outcome.stored} were there, {outcome.failed} failed, {outcome.left} left"
             + ("; the same command goes on" if outcome.left else "")
         )
-    if store.tasks:
-        typer.echo(f"report: {report.write(store, output)}")
+    faults = outcome.failed
+    if store.tasks or report_only:
+        pages = report.write(store, output)
+        typer.echo(f"report: {output / 'index.html'}")
+        for page in pages:
+            if page.fault:
+                typer.echo(f"troth: {page.experiment} could not be drawn: {page.fault}", err=True)
+                faults += 1
+    raise typer.Exit(code=1 if faults else 0)
 
 
 def _print_catalogue(folder: Path | None) -> None:
