@@ -25,14 +25,16 @@ Module level imports are light: troth itself, NumPy and matplotlib are imported 
     plain values); together they are the key. ``cost``: about the seconds it takes, for the bar's estimate alone.
 
 ``Setting`` (``setting.py``)
-    asked for: ``size`` ("tiny", "small", "full"), ``repeats`` (10), ``seed``, ``threads`` (None: all cores)
+    asked for: ``size`` ("tiny", "small", "full"), ``repeats`` (10), ``seed``, ``threads`` (None: all cores),
+    ``workers`` (the same as a number)
 
     there: ``cores``, ``memory`` (bytes), ``most_edges`` (of this size on this machine), ``gpu`` (``{"name",
     "memory"}`` or None), ``mpiexec`` (path or None), ``peers`` (``{"networkit": True, ...}``), ``patience`` (seconds
     after which a measurement is not repeated further)
 
     graphs: ``instances`` (of this size, under ``--graphs`` and ``--folder``; each has ``name family spec vertices
-    edges``, the last two nominal), ``find(name)``, ``load(name, device="cpu")`` (a ``Graph``; the latest is held)
+    edges``, the last two nominal), ``find(name)``, ``load(name, device="cpu")`` (a ``Graph``; the latest is held
+    until ``let_go()``)
 
     engines: ``able(names)`` keeps the contenders that ``--engines`` asks for and this machine can run, and notes why
     others are left out; ``wants(name)`` is the first half of that, for peers; ``leave_out(what, reason)`` the second
@@ -61,5 +63,7 @@ Figures (``figures.py``)
     ``figure, ax = figures.new()``, or ``figure, (above, below) = figures.new(2)`` for panels, which stand one below
     another: the page must be readable on a phone. ``figures.style(i)`` and ``styles(names)`` give colour, marker and
     dashes together; always use them. Helpers: ``sorted_curves``, ``performance_profile``, ``scaling`` (with ideal),
-    ``bars`` (horizontal), ``legend(ax)`` (below the axes), ``whole_numbers(ax)``. Label both axes, with units.
+    ``bars`` and ``dots`` (horizontal, long names stay legible), ``legend(ax)`` (below the axes),
+    ``legend_below(figure)`` (one for all panels), ``whole_numbers(ax)``, ``duration(seconds)`` (for sentences). Label
+    both axes, with units.
 """

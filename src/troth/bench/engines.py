@@ -54,6 +54,18 @@ def label(name: str) -> str:
     return read(name).label if "@" in name else name
 
 
+def grouped(left_out: dict[str, str]) -> list[str]:
+    """What was left out, a line for each reason.
+
+    >>> grouped({"suitor@cuda": "no GPU", "greedy@cuda": "no GPU"})
+    ['suitor@cuda, greedy@cuda: no GPU']
+    """
+    return [
+        f"{', '.join(name for name in left_out if left_out[name] == reason)}: {reason}"
+        for reason in dict.fromkeys(left_out.values())
+    ]
+
+
 def missing(name: str, cores: int) -> str | None:
     """Why this machine cannot run a contender, or None where it can."""
     contender = read(name)
@@ -62,5 +74,5 @@ def missing(name: str, cores: int) -> str | None:
     try:
         check_device(find_engine(contender.algorithm, contender.device), contender.device)
     except TrothError as error:
-        return str(error).split("; ")[0]
+        return str(error).split("; ")[0].partition(": ")[2] or str(error)
     return None

@@ -102,7 +102,28 @@ def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 def legend(ax: Axes, columns: int = 2) -> None:
     """Below the axes, where it covers nothing."""
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=columns, handlelength=3)
+    legend_below(ax.figure, columns)
+
+
+def legend_below(figure: Figure, columns: int = 2) -> None:
+    """One legend for all panels of a figure, below them."""
+    entries = {}
+    for ax in figure.axes:
+        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(name, handle)
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, handlelength=2.8)
+
+
+def duration(seconds: float) -> str:
+    """A time for a sentence.
+
+    >>> duration(0.000123), duration(0.0456), duration(7.891)
+    ('123 µs', '45.6 ms', '7.89 s')
+    """
+    for unit, scale in (("µs", 1e-6), ("ms", 1e-3)):
+        if seconds < 999.5 * scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds:.3g} s"
 
 
 def sorted_curves(ax: Axes, values: Mapping[str, Sequence[float]], order: str | None = None) -> None:
@@ -185,3 +206,17 @@ def bars(ax: Axes, values: Mapping[str, Mapping[str, float]], log: bool = False)
     ax.grid(False, axis="y")
     if log:
         ax.set_xscale("log")
+
+
+def dots(ax: Axes, values: Mapping[str, Mapping[str, float]]) -> None:
+    """A row for each name of ``values``, with a mark for each entry, on a log scale: for ratios."""
+    rows = list(values)
+    marks = styles(name for found in values.values() for name in found)
+    for name, mark in marks.items():
+        places = [at for at, row in enumerate(rows) if name in values[row]]
+        shown = [values[row][name] for row in rows if name in values[row]]
+        ax.plot(shown, places, label=name, color=mark["color"], marker=mark["marker"], linestyle="none", markersize=6)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")

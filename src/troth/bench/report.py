@@ -18,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from troth.bench import experiments, figures
+from troth.bench import engines, experiments, figures
 from troth.bench.catalogue import SIZES
 from troth.bench.store import Store
 from troth.errors import TrothError
@@ -244,7 +244,7 @@ def _machine(facts: dict[str, Any]) -> str:
         "GPU": f"{gpu['name']}, {gpu['memory'] / 2**30:.0f} GiB" if gpu else "none",
         "system": facts.get("system"),
         "versions": ", ".join(f"{name} {number}" for name, number in facts.get("versions", {}).items()),
-        "left out": "; ".join(f"{what} ({reason})" for what, reason in facts["left_out"].items()),
+        "left out": "; ".join(engines.grouped(facts["left_out"])),
     }
     cells = (f"<dt>{name}</dt><dd>{html.escape(value)}</dd>" for name, value in rows.items() if value)
     return f'<dl class="machine">{"".join(cells)}</dl>'

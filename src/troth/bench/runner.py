@@ -35,7 +35,7 @@ def run(names: list[str], setting: Setting, store: Store, minutes: float | None 
         "machine": facts["name"],
         "seed": setting.seed,
         "repeats": setting.repeats,
-        "threads": setting.threads or setting.cores,
+        "threads": setting.workers,
         "commit": facts["commit"],
         "run": run_id,
     }

@@ -77,6 +77,13 @@ class Setting:
         return machine.cores()
 
     @property
+    def workers(self) -> int:
+        """CPU threads of an engine that is not told otherwise."""
+        from troth.cpu._team import available_cores
+
+        return self.threads or available_cores()
+
+    @property
     def memory(self) -> int:
         """Bytes of main memory."""
         return machine.memory()
@@ -158,7 +165,7 @@ class Setting:
         if (name, device) in self._held:
             return self._held[name, device]
         if any(held != name for held, _ in self._held):
-            self._drop()
+            self.let_go()
         if self._held:
             graph = next(iter(self._held.values())).to(device)
         else:
@@ -176,7 +183,7 @@ class Setting:
             return catalogue.make(instance.spec)
         return cache.load(instance, cache.folder_of(self.cache))
 
-    def _drop(self) -> None:
+    def let_go(self) -> None:
         """Let go of the graphs that are held, on a GPU too."""
         self._held.clear()
         gc.collect()

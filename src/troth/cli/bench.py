@@ -82,6 +82,7 @@ def bench(
         experiments.load(name)
     if output is None:
         raise TrothError("troth bench needs --output FOLDER, where results, figures and the report go")
+    from troth.bench import engines as contenders
     from troth.bench import figures, report, runner
     from troth.bench.setting import Setting
     from troth.bench.store import Store
@@ -103,8 +104,8 @@ def bench(
             raise
         finally:
             store.close()
-        for what, reason in setting.left_out.items():
-            typer.echo(f"left out: {what} ({reason})")
+        for line in contenders.grouped(setting.left_out):
+            typer.echo(f"left out: {line}")
         typer.echo(
             f"{outcome.measured} measured, {outcome.stored} were there, {outcome.failed} failed, {outcome.left} left"
             + ("; the same command goes on" if outcome.left else "")
