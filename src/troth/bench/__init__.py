@@ -17,6 +17,9 @@ An experiment is a module with
 ``present(records, page)``
     figures, tables, findings and claims from what was stored, of *one* machine and *one* size; never empty, but any
     task may be missing (interrupted, failed, left out), so it looks at what is there. It measures nothing.
+``RECORDS``
+    only where an experiment presents what another measures: the name of that one, whose ``tasks`` and ``measure`` it
+    takes over (``speedups`` and ``runtimes``).
 
 Module level imports are light: troth itself, NumPy and matplotlib are imported inside functions or by the helpers.
 
@@ -40,7 +43,8 @@ Module level imports are light: troth itself, NumPy and matplotlib are imported 
     others are left out; ``wants(name)`` is the first half of that, for peers; ``leave_out(what, reason)`` the second
 
     time: ``match(graph_or_name, engine, **words)`` times a contender on its device as the paper does, verifies the
-    matching, and returns ``seconds call weight cardinality mates stats phases``, ready to be returned by ``measure``;
+    matching, and returns ``seconds call weight cardinality mates stats phases``, ready to be returned by ``measure``
+    (``budget``: less patience);
     ``repeat(call, repeats=None, budget=None)`` times anything else and returns every repeat; ``setting.digest(mate)``,
     of the module, tells matchings apart
 
@@ -50,7 +54,7 @@ Contenders (``engines.py``)
 
 A record, as ``present`` gets it, is a dict: ``graph engine params seconds result`` (what ``measure`` returned, without
 ``seconds``), and ``experiment key size machine seed repeats commit run``. ``store.least(records)`` maps
-``(graph, engine)`` to the least seconds.
+``(graph, engine)`` to the least seconds; ``store.by_engine(records)`` is the same, as ``[engine][graph]``.
 
 ``Page`` (``report.py``)
     ``page.figure(figure, name, caption)`` saves PNG and SVG and shows it; ``page.table(rows, caption)`` (list of
@@ -63,7 +67,7 @@ Figures (``figures.py``)
     ``figure, ax = figures.new()``, or ``figure, (above, below) = figures.new(2)`` for panels, which stand one below
     another: the page must be readable on a phone. ``figures.style(i)`` and ``styles(names)`` give colour, marker and
     dashes together; always use them. Helpers: ``sorted_curves``, ``performance_profile``, ``scaling`` (with ideal),
-    ``bars`` and ``dots`` (horizontal, long names stay legible), ``legend(ax)`` (below the axes),
+    ``bars``, ``shares`` and ``dots`` (horizontal, long names stay legible), ``legend(ax)`` (below the axes),
     ``legend_below(figure)`` (one for all panels), ``whole_numbers(ax)``, ``duration(seconds)`` (for sentences). Label
     both axes, with units.
 """

@@ -29,8 +29,9 @@ COLOURS = {
     "ink": INK,
 }
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p", "h")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
-WIDTH, HEIGHT = 5.4, 3.8  # inches
+WIDTH, HEIGHT = 4.8, 3.5  # inches
 
 
 def pyplot() -> Any:
@@ -151,13 +152,29 @@ def whole_numbers(ax: Axes) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
 
 
-def performance_profile(ax: Axes, times: Mapping[str, Mapping[str, float]], most: float = 32.0) -> None:
+def fastest(times: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """The least time of any engine by instance, of ``times[engine][instance]``.
+
+    >>> fastest({"a": {"grid": 2.0, "path": 1.0}, "b": {"grid": 1.5}})
+    {'grid': 1.5, 'path': 1.0}
+    """
+    instances = sorted({name for found in times.values() for name in found})
+    return {name: min(found[name] for found in times.values() if name in found) for name in instances}
+
+
+def performance_profile(
+    ax: Axes,
+    times: Mapping[str, Mapping[str, float]],
+    most: float = 32.0,
+    best: Mapping[str, float] | None = None,
+) -> None:
     """For each engine, over x, the share of instances on which it is at most x times as slow as the best.
 
     ``times[engine][instance]`` in seconds; an instance that an engine lacks counts as never. Dolan and More, 2002.
+    ``best`` is by instance, where others than these take part.
     """
-    instances = sorted({name for found in times.values() for name in found})
-    best = {name: min(found[name] for found in times.values() if name in found) for name in instances}
+    best = fastest(times) if best is None else best
+    instances = sorted(best)
     marks = styles(times)
     for engine, found in times.items():
         ratios = sorted(found[name] / best[name] for name in found)
@@ -199,13 +216,30 @@ def bars(ax: Axes, values: Mapping[str, Mapping[str, float]], log: bool = False)
     for number, name in enumerate(series):
         places = [at + number * thick for at, group in enumerate(groups) if name in values[group]]
         heights = [values[group][name] for group in groups if name in values[group]]
-        hatch = ("", "///", "...", "xxx", "\\\\\\", "++")[number % 6]
+        hatch = HATCHES[number % len(HATCHES)]
         ax.barh(places, heights, thick, label=name, color=marks[name]["color"], hatch=hatch, edgecolor=PAPER)
     ax.set_yticks([at + 0.4 - thick / 2 for at in range(len(groups))], groups)
     ax.invert_yaxis()
     ax.grid(False, axis="y")
     if log:
+        shown = [value for found in values.values() for value in found.values() if value > 0]
         ax.set_xscale("log")
+        ax.set_xlim(left=min([*shown, math.inf]) / 2 if min([*shown, 1]) < 1 else 1)
+
+
+def shares(ax: Axes, values: Mapping[str, Mapping[str, float]]) -> None:
+    """A horizontal bar for each name of ``values``, cut into the shares that its entries have, in per cent."""
+    marks = styles(name for found in values.values() for name in found)
+    before = dict.fromkeys(values, 0.0)
+    for number, (name, mark) in enumerate(marks.items()):
+        parts = {row: 100 * found.get(name, 0.0) / sum(found.values()) for row, found in values.items()}
+        hatch = HATCHES[number % len(HATCHES)]
+        look = {"color": mark["color"], "hatch": hatch, "edgecolor": PAPER}
+        ax.barh(list(parts), list(parts.values()), 0.7, left=list(before.values()), label=name, **look)
+        before = {row: before[row] + part for row, part in parts.items()}
+    ax.invert_yaxis()
+    ax.grid(False, axis="y")
+    ax.set_xlim(0, 100)
 
 
 def dots(ax: Axes, values: Mapping[str, Mapping[str, float]]) -> None:

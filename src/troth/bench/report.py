@@ -128,10 +128,9 @@ def _pages(store: Store, folder: Path) -> list[Page]:
     names = experiments.names()
     plural = len({key[1:] for key in groups}) > 1
     pages = []
-    for name, machine, size in sorted(groups, key=lambda key: (names.index(key[0]) if key[0] in names else -1, key)):
-        if name not in names:  # of another version of troth
-            continue
-        records = groups[name, machine, size]
+    wanted = [(name, *key[1:]) for name in names for key in sorted(groups) if key[0] == experiments.records_of(name)]
+    for name, machine, size in wanted:
+        records = groups[experiments.records_of(name), machine, size]
         stem = f"{name}-{slug(machine)}-{SIZES[size]}" if plural else name
         page = Page(name, machines[machine], SIZES[size], folder, stem)
         _present(name, records, page)

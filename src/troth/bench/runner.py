@@ -28,7 +28,7 @@ def run(names: list[str], setting: Setting, store: Store, minutes: float | None 
     """Run the tasks of the named experiments that the store lacks, until they are done or the time is up."""
     facts = machine.facts()
     run_id = time.strftime("%Y%m%dT%H%M%SZ-", time.gmtime()) + secrets.token_hex(3)
-    modules = [experiments.load(name) for name in names]
+    modules = [experiments.load(name) for name in dict.fromkeys(map(experiments.records_of, names))]
     planned = [(module, task) for module in modules for task in module.tasks(setting)]
     common = {
         "size": setting.size,

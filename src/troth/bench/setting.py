@@ -198,13 +198,14 @@ class Setting:
         """Seconds of every repeat of a call; at least one, and none more once ``budget`` seconds have passed."""
         return repeat(call, repeats or self.repeats, self.patience if budget is None else budget)
 
-    def match(self, graph: Graph | str, engine: str, **words: Any) -> dict[str, Any]:
+    def match(self, graph: Graph | str, engine: str, budget: float | None = None, **words: Any) -> dict[str, Any]:
         """Time a contender on a graph, or the name of one, on its device, as the paper does: matching alone.
 
         Returns ``seconds`` (every repeat: of the engine on the CPU, of the kernels on a GPU), ``call`` (the wall clock
         of the same calls of ``troth.match``), ``weight``, ``cardinality``, ``mates`` (a digest, equal where the
-        matchings are), ``stats`` (counts) and ``phases`` (seconds by phase) of the last. ``words`` go to
-        ``troth.match``, such as ``ties="low"``. The last matching is verified, outside the timer.
+        matchings are), ``stats`` (counts) and ``phases`` (seconds by phase) of the last. ``budget`` is that of
+        ``repeat``; ``words`` go to ``troth.match``, such as ``ties="low"``. The last matching is verified, outside the
+        timer.
         """
         import troth
 
@@ -229,7 +230,7 @@ class Setting:
             last[0] = once(graph)
             seconds.append(last[0].stats["seconds"][clock])
 
-        calls = self.repeat(call)
+        calls = self.repeat(call, budget=budget)
         m = last[0]
         report = troth.verify(graph, m, certify=False)
         if not report:

@@ -117,6 +117,18 @@ class Store:
         return fresh
 
 
+def by_engine(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """The least seconds by engine, then graph.
+
+    >>> by_engine([{"graph": "g", "engine": "suitor@cpu", "seconds": [0.3, 0.2]}])
+    {'suitor@cpu': {'g': 0.2}}
+    """
+    found: dict[str, dict[str, float]] = {}
+    for (graph, engine), seconds in least(records).items():
+        found.setdefault(engine, {})[graph] = seconds
+    return found
+
+
 def least(records: list[dict[str, Any]]) -> dict[tuple[str, str], float]:
     """The least seconds by graph and engine, as the paper counts.
 

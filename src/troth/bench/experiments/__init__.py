@@ -44,3 +44,12 @@ def load(name: str) -> ModuleType:
         near = get_close_matches(name, names(), 1) or names()
         raise TrothError(f"{name!r} is not an experiment; the nearest is {near[0]} (troth bench --list has all)")
     return import_module(_module(name))
+
+
+def records_of(name: str) -> str:
+    """The experiment whose records this one presents: itself, or the one that it shares measurements with.
+
+    >>> records_of("sizes")
+    'sizes'
+    """
+    return getattr(load(name), "RECORDS", name)
