@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from troth.engines import check_device, find_engine, read_options
@@ -66,11 +70,19 @@ def grouped(left_out: dict[str, str]) -> list[str]:
     ]
 
 
+def mpiexec() -> str | None:
+    """The program that starts MPI jobs, where mpi4py is there too."""
+    beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
+    return (beside or shutil.which("mpiexec")) if find_spec("mpi4py") else None
+
+
 def missing(name: str, cores: int) -> str | None:
     """Why this machine cannot run a contender, or None where it can."""
     contender = read(name)
     if contender.threads and contender.threads > cores:
         return f"this machine has {cores} core{'s' * (cores != 1)}"
+    if contender.device == "mpi":  # ranks are processes of their own: this one must not start MPI
+        return None if mpiexec() else "mpi4py or mpiexec is not installed"
     try:
         check_device(find_engine(contender.algorithm, contender.device), contender.device)
     except TrothError as error:

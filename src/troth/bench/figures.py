@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from troth.errors import TrothError
@@ -76,9 +77,10 @@ STYLE = {
 }
 
 
-def new(panels: int = 1, height: float = HEIGHT) -> tuple[Figure, Any]:
-    """A figure and its axes, or a list of axes for several panels, one below another."""
-    figure, axes = pyplot().subplots(panels, 1, figsize=(WIDTH, height * panels), layout="constrained")
+def new(panels: int = 1, height: float = HEIGHT, share: bool = False) -> tuple[Figure, Any]:
+    """A figure and its axes, or a list of axes for several panels, one below another; ``share`` their x axis."""
+    size = (WIDTH, height * panels)
+    figure, axes = pyplot().subplots(panels, 1, figsize=size, layout="constrained", sharex=share)
     return figure, axes if panels == 1 else list(axes)
 
 
@@ -125,6 +127,26 @@ def duration(seconds: float) -> str:
         if seconds < 999.5 * scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds:.3g} s"
+
+
+def count(number: float) -> str:
+    """A large number for a sentence.
+
+    >>> count(27_512_345), count(1.07e9), count(850)
+    ('27.5 million', '1.07 billion', '850')
+    """
+    for word, scale in (("billion", 1e9), ("million", 1e6)):
+        if number >= scale:
+            return f"{number / scale:.3g} {word}"
+    return f"{number:,.0f}"
+
+
+def plain(axis: Any) -> None:
+    """Write a logarithmic axis's numbers out (20, not 2 x 10^1), the smaller steps too where it spans little."""
+    low, high = sorted(axis.get_view_interval())
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    few = high < 30 * low
+    axis.set_minor_formatter((lambda value, _: f"{value:g}" if f"{value:.0e}"[0] in "25" else "") if few else "")
 
 
 def sorted_curves(ax: Axes, values: Mapping[str, Sequence[float]], order: str | None = None) -> None:
@@ -246,11 +268,35 @@ def dots(ax: Axes, values: Mapping[str, Mapping[str, float]]) -> None:
     """A row for each name of ``values``, with a mark for each entry, on a log scale: for ratios."""
     rows = list(values)
     marks = styles(name for found in values.values() for name in found)
-    for name, mark in marks.items():
-        places = [at for at, row in enumerate(rows) if name in values[row]]
+    for number, (name, mark) in enumerate(marks.items()):
+        shift = 0.18 * (number - (len(marks) - 1) / 2)  # so that equal values do not hide one another
+        places = [at + shift for at, row in enumerate(rows) if name in values[row]]
         shown = [values[row][name] for row in rows if name in values[row]]
         ax.plot(shown, places, label=name, color=mark["color"], marker=mark["marker"], linestyle="none", markersize=6)
     ax.set_yticks(range(len(rows)), rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xscale("log")
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    plain(ax.xaxis)
+
+
+def crowded(figure: Figure) -> list[str]:
+    """What cannot be read in a figure: labels of ticks that overlap, and text that leaves the paper."""
+    from matplotlib.text import Text
+
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    paper = figure.bbox.padded(1)
+    found = []
+    for text in figure.findobj(Text):
+        box = text.get_window_extent(renderer) if text.get_visible() and text.get_text().strip() else None
+        if box is not None and not (
+            paper.x0 <= box.x0 and box.x1 <= paper.x1 and paper.y0 <= box.y0 <= box.y1 <= paper.y1
+        ):
+            found.append(f"{text.get_text()!r} leaves the figure")
+    for ax in figure.axes:
+        for axis, along in ((ax.xaxis, 0), (ax.yaxis, 1)):
+            labels = [t for t in axis.get_ticklabels(which="both") if t.get_visible() and t.get_text().strip()]
+            boxes = sorted((t.get_window_extent(renderer) for t in labels), key=lambda box: box.min[along])
+            if any(a.max[along] > b.min[along] + 1 for a, b in pairwise(boxes)):
+                found.append(f"labels along {'xy'[along]} overlap")
+    return found

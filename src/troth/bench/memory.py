@@ -3,8 +3,8 @@
     python -m troth.bench.memory rmat:scale=18 suitor 2
 
 The child makes the graph, matches a tiny one (which loads the compiled code), has the system forget the peak so far,
-and matches. The system's peak after that, less what the process held before, is what matching took, whoever allocated it.
-Linux only: elsewhere a peak cannot be forgotten, and that of making the graph is higher.
+and matches. The system's peak after that, less what the process held before, is what matching took, whoever
+allocated it. Linux only: elsewhere a peak cannot be forgotten, and that of making the graph is higher.
 """
 
 from __future__ import annotations

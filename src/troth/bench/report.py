@@ -46,6 +46,7 @@ class Page:
     findings: list[str] = field(default_factory=list)
     claims: list[dict[str, str]] = field(default_factory=list)
     fault: str | None = None
+    crowded: list[str] = field(default_factory=list)
     _shown: list[str] = field(default_factory=list)
     _tables: list[str] = field(default_factory=list)
 
@@ -60,6 +61,7 @@ class Page:
                 beside.write_text(buffer.getvalue(), encoding="utf-8")
             with atomic_path(self.folder / "figures" / f"{stem}.png") as beside:
                 figure.savefig(beside, format="png", dpi=160)
+        self.crowded += [f"{stem}: {problem}" for problem in figures.crowded(figure)]
         plt.close(figure)
         self.figures.append(stem)
         self._shown.append(

@@ -64,7 +64,7 @@ def run(names: list[str], setting: Setting, store: Store, minutes: float | None 
     if pending:
         store.append(header | {"left_out": setting.left_out})
     known = len(setting.left_out)
-    deadline = time.monotonic() + 60 * minutes if minutes else float("inf")
+    deadline = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
     measured = failed = 0
     with _bar(sum(planned[at][1].cost for at in pending), setting) as advance:
         for at in pending:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import shutil
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -96,8 +94,7 @@ class Setting:
     @cached_property
     def mpiexec(self) -> str | None:
         """The program that starts MPI jobs, where mpi4py is there too."""
-        beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
-        return (beside or shutil.which("mpiexec")) if find_spec("mpi4py") else None
+        return engines.mpiexec()
 
     @cached_property
     def peers(self) -> dict[str, bool]:

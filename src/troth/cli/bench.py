@@ -19,7 +19,7 @@ def _words(given: list[str] | None) -> list[str]:
 
 
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="Experiments; by default all.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Experiments; by default all.")] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="Where results, figures and the report go."),
@@ -100,7 +100,7 @@ def bench(
         try:
             outcome = runner.run(chosen, setting, store, minutes)
         except KeyboardInterrupt:
-            typer.echo(f"what was measured is in {output}; the same command goes on from there", err=True)
+            typer.echo(f"what was measured is kept in {output}; the same command goes on from there", err=True)
             raise
         finally:
             store.close()

@@ -146,7 +146,7 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
             lambda row, name: row["m"] / row[name],
         ),
     ):
-        figure, axes = figures.new(len(families), height=3.2)
+        figure, axes = figures.new(len(families), height=3.0, share=True)
         for ax, family in zip([axes] if len(families) == 1 else axes, families, strict=True):
             _lines(ax, [row for row in rows if row["family"] == family], names, value)
             ax.set_title(family, loc="left")
@@ -201,7 +201,7 @@ def _memory(rows: list[dict[str, Any]], page: Page) -> None:
         extra = [max(row["peak"] - row["held"], 1) / row["n"] for row in shown]
         ax.plot([row["n"] for row in shown], extra, label=family, **figures.style(number))
     ax.set_xscale("log")
-    ax.set_yscale("log")
+    ax.set_ylim(bottom=0)
     ax.set_xlabel("vertices")
     ax.set_ylabel("bytes a vertex, beyond the graph")
     figures.legend(ax, 3)
@@ -226,8 +226,9 @@ def _findings(rows: list[dict[str, Any]], page: Page) -> None:
         ratios = sorted(row[name] / row[floor] for row in both if row["m"] >= 10**6) or [large[name] / large[floor]]
         page.finding(
             f"{label(name)}: {large['graph']} with {large['m']:,} edges takes {figures.duration(large[name])}, "
-            f"{large['m'] / large[name]:,.3g} edges a second, {large[name] / large[floor]:.1f} times the floor of "
-            f"{figures.duration(large[floor])}; from a million edges on, {ratios[0]:.1f} to {ratios[-1]:.1f} times."
+            f"{figures.count(large['m'] / large[name])} edges a second, {large[name] / large[floor]:.1f} times the "
+            f"floor of {figures.duration(large[floor])}; from a million edges on, {ratios[0]:.1f} to {ratios[-1]:.1f} "
+            "times."
         )
     both = [row for row in rows if "suitor@cpu" in row and "suitor@cuda" in row]
     if both:

@@ -46,8 +46,8 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
     rows = sorted((record["result"] | {"graph": record["graph"]} for record in records), key=lambda row: -row["m"])
     figure, ax = figures.new()
     x = range(1, len(rows) + 1)
-    for number, (name, label) in enumerate((("m", "edges"), ("n", "vertices"))):
-        ax.plot(x, [row[name] for row in rows], label=label, **figures.style(number))
+    ax.plot(x, [row["m"] for row in rows], label="edges", **figures.style(0))
+    ax.plot(x, [row["n"] for row in rows], label="vertices", **figures.style(1) | {"linestyle": "none"})
     ax.set_yscale("log")
     ax.set_xlabel("graphs, in decreasing order of edges")
     ax.set_ylabel("number")

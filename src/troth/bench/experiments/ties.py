@@ -20,8 +20,8 @@ QUESTION = (
 )
 METHOD = (
     "Graphs whose weights tie (unit grids and paths, whole numbers up to 3) under the three tie rules, and the same "
-    "graphs with random weights. Rounds are those of handshaking, which are the same on every machine: the longest chain "
-    "of edges that wait for one another. Time is the least of the runs, and compared with that for random weights."
+    "graphs with random weights. Rounds are those of handshaking, the same on every machine: the longest chain of "
+    "edges that wait for one another. Time is the least of the runs, and compared with that for random weights."
 )
 RULES = ("hash", "low", "high")
 RANDOM = "random weights"
