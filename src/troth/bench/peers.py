@@ -55,7 +55,7 @@ def missing(name: str) -> str | None:
 
 
 def optimum(graph: Graph) -> tuple[str, np.ndarray]:
-    """A heaviest matching and who found it, by the fastest exact peer that is installed; refused where there is none."""
+    """The fastest exact peer that is installed, and the heaviest matching that it finds."""
     matrix = graph.to_scipy()
     name = exact_peer(matrix)
     return name, PEERS[name].match(PEERS[name].build(matrix, 1))
