@@ -223,7 +223,7 @@ def thin(graph: Graph, keep: float, seed: int = 0) -> Graph:
 
     >>> from troth.generate import generate
     >>> thin(generate("grid", rows=30, cols=30), 0.5).m
-    872
+    859
     """
     from troth.generate.weights import weigh
     from troth.graph import Graph

@@ -286,17 +286,23 @@ def crowded(figure: Figure) -> list[str]:
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()
     paper = figure.bbox.padded(1)
-    found = []
+    found, ticks, boxes = [], set(), {}
     for text in figure.findobj(Text):
-        box = text.get_window_extent(renderer) if text.get_visible() and text.get_text().strip() else None
-        if box is not None and not (
-            paper.x0 <= box.x0 and box.x1 <= paper.x1 and paper.y0 <= box.y0 <= box.y1 <= paper.y1
-        ):
-            found.append(f"{text.get_text()!r} leaves the figure")
+        if text.get_visible() and text.get_text().strip():
+            boxes[text] = text.get_window_extent(renderer)
     for ax in figure.axes:
         for axis, along in ((ax.xaxis, 0), (ax.yaxis, 1)):
-            labels = [t for t in axis.get_ticklabels(which="both") if t.get_visible() and t.get_text().strip()]
-            boxes = sorted((t.get_window_extent(renderer) for t in labels), key=lambda box: box.min[along])
-            if any(a.max[along] > b.min[along] + 1 for a, b in pairwise(boxes)):
+            low, high = sorted(axis.get_view_interval())
+            every = axis.get_major_ticks() + axis.get_minor_ticks()
+            ticks |= {tick.label1 for tick in every} | {tick.label2 for tick in every}
+            shown = [boxes[tick.label1] for tick in every if low <= tick.get_loc() <= high and tick.label1 in boxes]
+            shown.sort(key=lambda box: box.min[along])
+            if any(first.max[along] > second.min[along] + 1 for first, second in pairwise(shown)):
                 found.append(f"labels along {'xy'[along]} overlap")
+            out = any(not (paper.x0 <= box.x0 and box.x1 <= paper.x1) for box in shown)
+            found += [f"labels along {'xy'[along]} leave the figure"] if out else []
+    for text in boxes.keys() - ticks:
+        box = boxes[text]
+        if box.x0 < paper.x0 or box.x1 > paper.x1 or box.y0 < paper.y0 or box.y1 > paper.y1:
+            found.append(f"{text.get_text()!r} leaves the figure")
     return found

@@ -65,7 +65,7 @@ class Page:
         plt.close(figure)
         self.figures.append(stem)
         self._shown.append(
-            f'<figure id="{stem}">{_inline(buffer.getvalue(), stem, caption)}'
+            f'<figure id="figure-{stem}">{_inline(buffer.getvalue(), stem, caption)}'
             f"<figcaption>{html.escape(caption)}</figcaption></figure>"
         )
 

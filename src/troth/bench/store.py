@@ -56,7 +56,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 class Store:
-    """The results of a folder, and the file that this run appends to."""
+    """The results of a folder, and the file that this run appends to; ``with`` closes it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -83,7 +83,7 @@ class Store:
         if self._file is None:
             with refusing(self.folder / FILE):
                 self.folder.mkdir(parents=True, exist_ok=True)
-                self._file = open(self.folder / FILE, "ab+")  # noqa: SIM115 - closed by close
+                self._file = open(self.folder / FILE, "ab+")  # noqa: SIM115 - closed at exit
                 if self._file.tell():
                     self._file.seek(-1, os.SEEK_END)
                     if self._file.read() != b"\n":
@@ -96,7 +96,10 @@ class Store:
         else:
             self.tasks[identity(line)] = line
 
-    def close(self) -> None:
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from troth.cli import _options as o
+from troth.cli._report import waiting
 from troth.errors import TrothError
+
+if TYPE_CHECKING:
+    from troth.bench.setting import Setting
+    from troth.bench.store import Store
 
 Size = StrEnum("Size", ["tiny", "small", "full"])
 
@@ -82,43 +87,55 @@ def bench(
         experiments.load(name)
     if output is None:
         raise TrothError("troth bench needs --output FOLDER, where results, figures and the report go")
-    from troth.bench import engines as contenders
-    from troth.bench import figures, report, runner
+    from troth.bench import figures
     from troth.bench.setting import Setting
     from troth.bench.store import Store
 
-    figures.pyplot()
-    store = Store(output)
-    for other in merge or ():
-        typer.echo(f"{other}: {store.merge(other)} tasks taken in")
-    outcome = runner.Outcome(0, 0, 0, 0)
-    if not report_only:
+    figures.pyplot()  # refuse before any work where figures cannot be drawn
+    with Store(output) as store:
+        for other in merge or ():
+            typer.echo(f"{other}: {store.merge(other)} tasks taken in")
         setting = Setting(
             size=size.value, graphs=_words(graphs), engines=_words(engines), repeats=repeats, seed=seed,
             threads=threads, folder=folder, cache=cache,
         )  # fmt: skip
-        try:
-            outcome = runner.run(chosen, setting, store, minutes)
-        except KeyboardInterrupt:
-            typer.echo(f"what was measured is kept in {output}; the same command goes on from there", err=True)
-            raise
-        finally:
-            store.close()
-        for line in contenders.grouped(setting.left_out):
-            typer.echo(f"left out: {line}")
-        typer.echo(
-            f"{outcome.measured} measured, {outcome.stored} were there, {outcome.failed} failed, {outcome.left} left"
-            + ("; the same command goes on" if outcome.left else "")
-        )
-    faults = outcome.failed
-    if store.tasks or report_only:
+        fine = report_only or _measure(chosen, setting, store, minutes)
+        fine &= _draw(store, output, must=report_only)
+    raise typer.Exit(code=0 if fine else 1)
+
+
+def _measure(names: list[str], setting: Setting, store: Store, minutes: float | None) -> bool:
+    """Run what is not stored yet, and say what was done; False where something failed."""
+    from troth.bench import runner
+    from troth.bench.engines import grouped
+
+    try:
+        outcome = runner.run(names, setting, store, minutes)
+    except KeyboardInterrupt:
+        typer.echo(f"what was measured is kept in {store.folder}; the same command goes on from there", err=True)
+        raise
+    for line in grouped(setting.left_out):
+        typer.echo(f"left out: {line}")
+    typer.echo(
+        f"{outcome.measured} measured, {outcome.stored} were there, {outcome.failed} failed, {outcome.left} left"
+        + ("; the same command goes on" if outcome.left else "")
+    )
+    return not outcome.failed
+
+
+def _draw(store: Store, output: Path, must: bool) -> bool:
+    """Write the report, where there is something to report; False where a part of it could not be drawn."""
+    from troth.bench import report
+
+    if not store.tasks and not must:
+        return True
+    with waiting("drawing"):
         pages = report.write(store, output)
-        typer.echo(f"report: {output / 'index.html'}")
-        for page in pages:
-            if page.fault:
-                typer.echo(f"troth: {page.experiment} could not be drawn: {page.fault}", err=True)
-                faults += 1
-    raise typer.Exit(code=1 if faults else 0)
+    for page in pages:
+        for problem in page.crowded + ([f"{page.experiment}: {page.fault}"] if page.fault else []):
+            typer.echo(f"troth: could not be drawn well: {problem}", err=True)
+    typer.echo(f"report: {output / 'index.html'}")
+    return not any(page.fault for page in pages)
 
 
 def _print_catalogue(folder: Path | None) -> None:
