@@ -31,9 +31,9 @@ Module level imports are light: troth itself, NumPy and matplotlib are imported 
     asked for: ``size`` ("tiny", "small", "full"), ``repeats`` (10), ``seed``, ``threads`` (None: all cores),
     ``workers`` (the same as a number)
 
-    there: ``cores``, ``memory`` (bytes), ``most_edges`` (of this size on this machine), ``gpu`` (``{"name",
-    "memory"}`` or None), ``mpiexec`` (path or None), ``peers`` (``{"networkit": True, ...}``), ``patience`` (seconds
-    after which a measurement is not repeated further)
+    there: ``cores``, ``thread_counts`` (1, 2, 4, ... and all of them), ``memory`` (bytes), ``most_edges`` (of this size
+    on this machine), ``gpu`` (``{"name", "memory"}`` or None), ``mpiexec`` (path or None), ``peers`` (``{"networkit":
+    True, ...}``), ``patience`` (seconds after which a measurement is not repeated further)
 
     graphs: ``instances`` (of this size, under ``--graphs`` and ``--folder``; each has ``name family spec vertices
     edges``, the last two nominal), ``find(name)``, ``load(name, device="cpu")`` (a ``Graph``; the latest is held

@@ -129,6 +129,15 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
+def ratio(value: float) -> str:
+    """How many times, for a sentence, in two digits.
+
+    >>> ratio(1.234), ratio(0.0567), ratio(1234.5)
+    ('1.2', '0.057', '1,200')
+    """
+    return f"{float(f'{value:.2g}'):,.12g}"
+
+
 def count(number: float) -> str:
     """A large number for a sentence.
 

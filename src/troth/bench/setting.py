@@ -82,6 +82,11 @@ class Setting:
         return self.threads or available_cores()
 
     @property
+    def thread_counts(self) -> list[int]:
+        """1, 2, 4, ... and all cores."""
+        return sorted({min(2**at, self.cores) for at in range(self.cores.bit_length() + 1)})
+
+    @property
     def memory(self) -> int:
         """Bytes of main memory."""
         return machine.memory()

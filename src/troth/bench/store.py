@@ -132,6 +132,18 @@ def by_engine(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     return found
 
 
+def agreement(records: list[dict[str, Any]]) -> tuple[int, int]:
+    """On how many graphs all records have the same matching, and of how many.
+
+    >>> agreement([{"graph": "g", "result": {"mates": "a1"}}, {"graph": "g", "result": {"mates": "b2"}}])
+    (0, 1)
+    """
+    found: dict[str, set[str]] = {}
+    for record in records:
+        found.setdefault(record["graph"], set()).add(record["result"]["mates"])
+    return sum(len(mates) == 1 for mates in found.values()), len(found)
+
+
 def least(records: list[dict[str, Any]]) -> dict[tuple[str, str], float]:
     """The least seconds by graph and engine, as the paper counts.
 

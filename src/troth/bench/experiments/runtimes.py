@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.bench import engines, figures
 from troth.bench.setting import Setting, Task
-from troth.bench.store import by_engine
+from troth.bench.store import agreement, by_engine
 
 if TYPE_CHECKING:
     from troth.bench.report import Page
@@ -134,11 +134,8 @@ def _findings(records: list[dict[str, Any]], times: dict[str, dict[str, float]],
     won = {name: wins(times, name, [other for other in names if other != name])[0] for name in names}
     spelled = ", ".join(f"{label(name)} on {count}" for name, count in won.items() if count)
     page.finding(f"The fastest on {of} graphs: {spelled}.")
-    mates: dict[str, set[str]] = {}
-    for record in records:
-        mates.setdefault(record["graph"], set()).add(record["result"]["mates"])
-    same = sum(len(found) == 1 for found in mates.values())
-    page.finding(f"All contenders found the same matching, mate for mate, on {same} of {len(mates)} graphs.")
+    same, of = agreement(records)
+    page.finding(f"All contenders found the same matching, mate for mate, on {same} of {of} graphs.")
 
 
 def _rates(records: list[dict[str, Any]], times: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
@@ -176,7 +173,7 @@ def _claims(times: dict[str, dict[str, float]], fewest: int, page: Page) -> None
         page.claim(
             "the Suitor algorithm is the currently best performing one, superior to Locally-Dominant (sections 2.2, 6)",
             f"on {fewest} CPU thread{'s' * (fewest != 1)} Suitor is the faster one on {won} of {of} graphs, "
-            f"{ratio:.2g} times as fast in the geometric mean",
+            f"{figures.ratio(ratio)} times as fast in the geometric mean",
             "held" if 2 * won > of and ratio > 1 else "not held",
         )
 

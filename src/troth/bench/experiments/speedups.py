@@ -81,7 +81,8 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
         page.table(_rows(found), "Graphs by speedup, beside the paper's counts", opened=True)
     for hero, ratios in found.items():
         spelled = "; ".join(
-            f"{median(each):.2g} times as fast as {label(name)} ({each[-1]:.2g} to {each[0]:.2g})"
+            f"{figures.ratio(median(each))} times as fast as {label(name)} ({figures.ratio(each[-1])} to "
+            f"{figures.ratio(each[0])})"
             for name, each in ratios.items()
         )
         page.finding(f"{label(hero)} is, in the median and from least to most, {spelled}.")
@@ -145,7 +146,7 @@ def _claims(found: dict[str, dict[str, list[float]]], page: Page) -> None:
             document += " (section 1.1 misprints 20)"
         ours = {hero: ratios[name][0] for hero, ratios in found.items() if name in ratios}
         if PAPER in ours:
-            spelled = ", ".join(f"{label(hero)}: {most:.2g} times" for hero, most in ours.items())
+            spelled = ", ".join(f"{label(hero)}: {figures.ratio(most)} times" for hero, most in ours.items())
             page.claim(document, spelled, verdict(ours[PAPER], greatest))
         else:
             needs = f"it takes a GPU and {engines.read(name).threads} cores"

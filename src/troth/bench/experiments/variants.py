@@ -116,8 +116,9 @@ def _gpu_findings(times: dict[str, dict[str, float]], page: Page) -> None:
     if faster:
         low, high = min(faster, key=faster.get), max(faster, key=faster.get)
         page.finding(
-            f"auto is {geometric_mean(faster.values()):.2g} times as fast as NoSync in the geometric mean of "
-            f"{len(faster)} graphs: from {faster[low]:.2g} times ({low}) to {faster[high]:.2g} times ({high})."
+            f"auto is {figures.ratio(geometric_mean(faster.values()))} times as fast as NoSync in the geometric mean "
+            f"of {len(faster)} graphs: from {figures.ratio(faster[low])} times ({low}) to "
+            f"{figures.ratio(faster[high])} times ({high})."
         )
 
 
@@ -140,7 +141,7 @@ def _gpu_claims(times: dict[str, dict[str, float]], records: list[dict[str, Any]
     won = sum(ratio == 1 for ratio in behind.values())
     page.claim(said[0], f"on {won} of {len(behind)} graphs", "held" if won >= 0.8 * len(behind) else "not held")
     worst = max(behind, key=behind.get)
-    ours = f"at most {behind[worst]:.2g} times ({worst})"
+    ours = f"at most {figures.ratio(behind[worst])} times ({worst})"
     page.claim(said[1], ours, "held" if behind[worst] <= 4 else "not held")
     means = {name: geometric_mean(ratios(times, name, NOSYNC).values()) for name in (SYNCLB, SYNCNOLB, HYBRID)}
     spelled = ", ".join(f"{LABELS[name]} {mean:.2f}" for name, mean in means.items())
@@ -181,8 +182,8 @@ def _cpu_claims(times: dict[str, dict[str, float]], records: list[dict[str, Any]
         cost = ratios(times, SORTED[name], name)
         if cost:
             page.finding(
-                f"{CPU_LABELS[name]} on the CPU takes {geometric_mean(cost.values()):.2g} times as long when it sorts "
-                f"the lists first, in the geometric mean of {len(cost)} graphs; it is faster so on "
+                f"{CPU_LABELS[name]} on the CPU takes {figures.ratio(geometric_mean(cost.values()))} times as long "
+                f"when it sorts the lists first, in the geometric mean of {len(cost)} graphs; it is faster so on "
                 f"{sum(ratio < 1 for ratio in cost.values())}."
             )
 
