@@ -59,15 +59,16 @@ def label(name: str) -> str:
 
 
 def grouped(left_out: dict[str, str]) -> list[str]:
-    """What was left out, a line for each reason.
+    """What was left out, a line for each reason; an engine stands for its variants where all of them are.
 
-    >>> grouped({"suitor@cuda": "no GPU", "greedy@cuda": "no GPU"})
+    >>> grouped({"suitor@cuda": "no GPU", "greedy@cuda": "no GPU", "suitor@cuda:variant=nosync": "no GPU"})
     ['suitor@cuda, greedy@cuda: no GPU']
     """
-    return [
-        f"{', '.join(name for name in left_out if left_out[name] == reason)}: {reason}"
-        for reason in dict.fromkeys(left_out.values())
-    ]
+    reasons: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        if ":" not in name or left_out.get(name.partition(":")[0]) != reason:
+            reasons.setdefault(reason, []).append(name)
+    return [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
 
 
 def mpiexec() -> str | None:

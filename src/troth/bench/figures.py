@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from troth.errors import TrothError
@@ -33,6 +34,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p", "h")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
 WIDTH, HEIGHT = 4.8, 3.5  # inches
+LETTERS = 11.0  # an inch holds, of the size of labels
 
 
 def pyplot() -> Any:
@@ -151,11 +153,15 @@ def count(number: float) -> str:
 
 
 def plain(axis: Any) -> None:
-    """Write a logarithmic axis's numbers out (20, not 2 x 10^1), the smaller steps too where it spans little."""
+    """Write the numbers of a logarithmic axis out (20, not 2 x 10^1), with steps between where it spans little."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
     low, high = sorted(axis.get_view_interval())
+    steps = (1,) if high > 100 * low else (1, 2, 5) if high > 8 * low else (1, 1.5, 2, 3, 4, 5, 6, 8)
+    axis.set_major_locator(LogLocator(subs=steps))
     axis.set_major_formatter(lambda value, _: f"{value:g}")
-    few = high < 30 * low
-    axis.set_minor_formatter((lambda value, _: f"{value:g}" if f"{value:.0e}"[0] in "25" else "") if few else "")
+    if len(steps) > 1:
+        axis.set_minor_locator(NullLocator())
 
 
 def sorted_curves(ax: Axes, values: Mapping[str, Sequence[float]], order: str | None = None) -> None:
@@ -212,9 +218,9 @@ def performance_profile(
         x = [1.0, *ratios, max(most, ratios[-1] if ratios else 1.0)]
         y = [at / len(instances) for at in range(len(ratios) + 1)] + [len(ratios) / len(instances)]
         mark = marks[engine]
-        ax.step(x, y, where="post", label=engine, color=mark["color"], linestyle=mark["linestyle"])
+        ax.step(x, y, where="post", color=mark["color"], linestyle=mark["linestyle"])
         middle = min(len(x) - 2, len(x) // 2 + 1)
-        ax.plot(x[middle], y[middle], marker=mark["marker"], color=mark["color"], linestyle="none")
+        ax.plot(x[middle], y[middle], label=engine, **mark)  # one point; the legend shows the line too
     ax.set_xscale("log", base=2)
     ax.set_xlim(1, most)
     ax.set_ylim(0, 1.02)
@@ -286,6 +292,30 @@ def dots(ax: Axes, values: Mapping[str, Mapping[str, float]]) -> None:
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xscale("log")
     plain(ax.xaxis)
+
+
+def tidy(figure: Figure) -> None:
+    """Break titles and labels that are too wide into lines, and write out the numbers of short logarithmic axes."""
+    from matplotlib.ticker import LogFormatter
+
+    figure.draw_without_rendering()  # for the layout
+
+    def fit(text: str, low: float, high: float, inches: float) -> str:
+        """In lines that fit the paper where they are centred between low and high, shares of so many inches."""
+        middle = (low + high) / 2
+        return "\n".join(wrap(text, max(12, int(LETTERS * inches * 2 * min(middle, 1 - middle)))))
+
+    for ax in figure.axes:
+        box, (width, height) = ax.get_position(), figure.get_size_inches()
+        ax.set_xlabel(fit(ax.get_xlabel(), box.x0, box.x1, width))
+        ax.set_ylabel(fit(ax.get_ylabel(), box.y0, box.y1, height))
+        for place in ("left", "center"):
+            ax.set_title(fit(ax.get_title(place), box.x0, box.x1, width), loc=place)
+        for axis in (ax.xaxis, ax.yaxis):
+            least, most = sorted(axis.get_view_interval())
+            short = 1e-5 < least <= most < min(1e5, 100 * least)
+            if short and isinstance(axis.get_major_formatter(), LogFormatter):
+                plain(axis)
 
 
 def crowded(figure: Figure) -> list[str]:

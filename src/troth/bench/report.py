@@ -54,6 +54,7 @@ class Page:
         """Save a figure as PNG and SVG, close it, and show it with a caption that says what is drawn."""
         stem = self.stem if name == self.experiment else f"{self.stem}-{name}"
         plt = figures.pyplot()
+        figures.tidy(figure)
         buffer = io.StringIO()
         with plt.rc_context({"svg.hashsalt": stem}):
             figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
