@@ -151,6 +151,14 @@ class Setting:
             found = found + catalogue.of_folder(self.folder)
         return catalogue.choose(found, self.graphs)
 
+    def between(self, least: int, most: int) -> list[Instance]:
+        """The instances with so many edges; what was asked for by name, or is a file of the user's, of any size."""
+        return [
+            each
+            for each in self.instances
+            if self.graphs or each.family == "file" or self.size == "tiny" or least <= each.edges <= most
+        ]
+
     def find(self, name: str) -> Instance:
         """The instance of a name; a spec is an instance of its own."""
         for each in self.instances + catalogue.instances():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from troth.bench import catalogue, engines, figures, memory
@@ -25,7 +26,8 @@ METHOD = (
     "far as this machine's memory and cores go. Suitor runs on one thread, on all threads, and on the GPU with the "
     "graph on the card; the least of the runs counts. The CPU's floor is measured: all threads together read the three "
     "arrays. The GPU's floor is the bytes of the arrays and of the mates over the bandwidth of a plain copy. Memory is "
-    "the peak that the system reports for a process of its own, less what that process held before matching."
+    "the peak that the system reports for a process of its own, less what that process held before matching; on the "
+    "GPU, what the pool of memory grew by."
 )
 FAMILIES = {
     "R-MAT": "rmat:scale={scale},edgefactor=16",
@@ -37,6 +39,7 @@ CONTENDERS = ("suitor@cpu:threads=1", "suitor@cpu", "suitor@cuda")
 FLOORS = {"cpu": "floor@cpu", "cuda": "floor@cuda"}
 MEMORY = "memory"
 MOST_MEMORY = 2**28  # edges; a process of its own makes the graph again, on the CPU
+MOST_ALONE = 2**27  # edges for one thread, which would take minutes beyond
 CHUNK = 2**17  # words that a thread reads at once
 PLAIN_COPY = 2**28  # floats
 
@@ -63,7 +66,8 @@ def tasks(setting: Setting) -> list[Task]:
     for family, texts in specs(setting).items():
         for spec in texts:
             edges = catalogue.nominal(spec)[1]
-            what = [*able, *(FLOORS[device] for device in devices)]
+            what = [name for name in able if name != CONTENDERS[0] or edges <= MOST_ALONE]
+            what += [FLOORS[device] for device in devices]
             what += [MEMORY] if "suitor@cpu" in able and edges <= MOST_MEMORY else []
             found += [Task(spec, name, {"family": family}, cost=0.1 + edges / 2e7) for name in what]
     return found
@@ -81,18 +85,19 @@ def measure(task: Task, setting: Setting) -> dict[str, Any]:
         return facts | {"seconds": read(graph, setting)}
     if device == "cpu":
         return facts | setting.match(graph, task.engine)
-    return facts | _with_card_memory(graph, task.engine, setting)
+    return facts | {"device_bytes": card_bytes(graph)} | setting.match(graph, task.engine)
 
 
-def _with_card_memory(graph: Graph, engine: str, setting: Setting) -> dict[str, Any]:
-    """What the card's pool grew by while matching: its peak, since nothing is given back meanwhile."""
+def card_bytes(graph: Graph) -> int:
+    """What the card's pool grows by in one matching: its peak, since nothing is given back meanwhile."""
+    import troth
     from troth.cuda._device import cupy
 
     pool = cupy().get_default_memory_pool()
     pool.free_all_blocks()
     before = pool.total_bytes()
-    found = setting.match(graph, engine)
-    return found | {"device_bytes": pool.total_bytes() - before}
+    troth.match(graph, device="cuda")
+    return pool.total_bytes() - before
 
 
 def read_on_host(graph: Graph, setting: Setting) -> list[float]:
@@ -173,10 +178,10 @@ def _rows(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         row = rows.setdefault(record["graph"], {"graph": record["graph"], "family": record["params"]["family"]})
         row |= {"n": record["result"]["n"], "m": record["result"]["m"]}
         if record["engine"] == MEMORY:
-            row |= {name: record["result"][name] for name in ("graph_bytes", "held", "peak")}
+            row |= {name: record["result"][name] for name in ("held", "peak")}
         else:
             row[record["engine"]] = seconds[record["graph"], record["engine"]]
-            row["device_bytes"] = record["result"].get("device_bytes", row.get("device_bytes"))
+            row["card"] = record["result"].get("device_bytes", row.get("card"))
     return sorted(rows.values(), key=lambda row: (list(FAMILIES).index(row["family"]), row["m"]))
 
 
@@ -192,29 +197,31 @@ def _lines(ax: Any, rows: list[dict[str, Any]], names: list[str], value: Any) ->
 
 
 def _memory(rows: list[dict[str, Any]], page: Page) -> None:
-    rows = [row for row in rows if "peak" in row]
-    if not rows:
-        return
+    """Bytes a vertex beyond the graph, by family and device."""
+    places = {
+        "CPU": lambda row: row["peak"] - row["held"] if "peak" in row else None,
+        "GPU": lambda row: row.get("card"),
+    }
     figure, ax = figures.new()
-    for number, family in enumerate(dict.fromkeys(row["family"] for row in rows)):
-        shown = [row for row in rows if row["family"] == family]
-        extra = [max(row["peak"] - row["held"], 1) / row["n"] for row in shown]
-        ax.plot([row["n"] for row in shown], extra, label=family, **figures.style(number))
+    for number, (family, place) in enumerate(product(dict.fromkeys(row["family"] for row in rows), places)):
+        found = [(row["n"], places[place](row)) for row in rows if row["family"] == family]
+        found = [(n, size / n) for n, size in found if size is not None]
+        if found:
+            ax.plot(*zip(*found, strict=True), label=f"{family}, {place}", **figures.style(number))
     ax.set_xscale("log")
     ax.set_ylim(bottom=0)
     ax.set_xlabel("vertices")
     ax.set_ylabel("bytes a vertex, beyond the graph")
-    figures.legend(ax, 3)
-    page.figure(
-        figure, "memory", "Peak memory that matching takes beyond the graph, per vertex, as the system sees it."
-    )
-    large = max(rows, key=lambda row: row["n"])
-    extra = large["peak"] - large["held"]
-    page.finding(
-        f"Beyond the graph ({large['graph_bytes'] / 2**20:,.0f} MiB) matching {large['graph']} took "
-        f"{extra / 2**20:,.1f} MiB at its peak, {extra / large['n']:.1f} bytes a vertex; on small graphs the pages of "
-        "the threads' stacks count for more."
-    )
+    figures.legend(ax)
+    if ax.lines:
+        page.figure(figure, "memory", "Peak memory that matching takes beyond the graph, per vertex.")
+    for place, size in places.items():
+        large = max((row for row in rows if size(row) is not None), key=lambda row: row["n"], default=None)
+        if large:
+            page.finding(
+                f"{place}: beyond the graph, matching {large['graph']} took {size(large) / 2**20:,.1f} MiB at its "
+                f"peak, {size(large) / large['n']:.1f} bytes a vertex."
+            )
 
 
 def _findings(rows: list[dict[str, Any]], page: Page) -> None:
