@@ -36,8 +36,8 @@ Module level imports are light: troth itself, NumPy and matplotlib are imported 
     True, ...}``), ``patience`` (seconds after which a measurement is not repeated further)
 
     graphs: ``instances`` (of this size, under ``--graphs`` and ``--folder``; each has ``name family spec vertices
-    edges``, the last two nominal), ``between(least, most)`` (of these, by edges), ``find(name)``, ``load(name, device="cpu")`` (a ``Graph``; the latest is held
-    until ``let_go()``)
+    edges``, the last two nominal), ``between(least, most)`` (of these, by edges), ``find(name)``, ``load(name,
+    device="cpu")`` (a ``Graph``; the latest is held until ``let_go()``)
 
     engines: ``able(names)`` keeps the contenders that ``--engines`` asks for and this machine can run, and notes why
     others are left out; ``wants(name)`` is the first half of that, for peers; ``leave_out(what, reason)`` the second

@@ -49,11 +49,12 @@ PHASES = {"strongest": "first look", "rounds": "rounds", "count": "counting edge
 
 
 def graphs(setting: Setting) -> list[Instance]:
-    """The largest of each family up to ``MOST`` edges; of all families where graphs were asked for by name."""
+    """The largest of each of the families, and whatever was asked for by name."""
     found: dict[str, Instance] = {}
-    for each in sorted(setting.instances, key=lambda each: each.edges):
-        if each.edges <= MOST and (setting.graphs or each.family in FAMILIES):
-            found[each.name if setting.graphs else each.family] = each
+    for each in sorted(setting.between(0, MOST), key=lambda each: each.edges):
+        named = bool(setting.graphs) or each.family == "file"
+        if named or each.family in FAMILIES:
+            found[each.name if named else each.family] = each
     return list(found.values())
 
 
@@ -171,6 +172,10 @@ def _threads(lines: dict[str, dict[int, float]], place: str, page: Page) -> None
     figure, ax = figures.new()
     milliseconds = {graph: {count: 1e3 * spent for count, spent in found.items()} for graph, found in lines.items()}
     figures.scaling(ax, milliseconds, ideal=False, xlabel=f"{place} threads")
+    if place == "GPU":
+        from matplotlib.ticker import LogFormatterMathtext
+
+        ax.xaxis.set_major_formatter(LogFormatterMathtext(base=2))
     ax.set_ylabel("milliseconds")
     figures.plain(ax.yaxis)
     figures.legend(ax)

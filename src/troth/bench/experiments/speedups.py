@@ -94,7 +94,7 @@ def _curves(found: dict[str, dict[str, list[float]]], page: Page) -> None:
     for ax, (hero, ratios) in zip([axes] if len(found) == 1 else axes, found.items(), strict=True):
         figures.sorted_curves(ax, {label(name): each for name, each in ratios.items()})
         ax.axhline(1, color=figures.INK, linewidth=0.8)
-        ax.set_title(f"{label(hero)}, against", loc="left")
+        ax.set_title(f"{label(hero)} against", loc="left")
         ax.set_ylabel("times as fast")
         figures.plain(ax.yaxis)
     ax.set_xlabel("graphs, each curve in its own order")
@@ -112,7 +112,7 @@ def _shares(found: dict[str, dict[str, list[float]]], page: Page) -> None:
     figure, axes = figures.new(len(rows), height=0.3 * max(map(len, rows)) + 1.2, share=True)
     for ax, hero, row in zip([axes] if len(rows) == 1 else axes, found, rows, strict=True):
         figures.shares(ax, row)
-        ax.set_title(f"{label(hero)}, against", loc="left")
+        ax.set_title(f"{label(hero)} against", loc="left")
     ax.set_xlabel("share of the graphs (%)")
     figures.legend_below(figure)
     page.figure(figure, "counts", "On how many graphs Suitor is how many times as fast, and the paper's count.")

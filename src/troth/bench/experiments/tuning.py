@@ -23,12 +23,12 @@ QUESTION = (
 )
 METHOD = (
     "NoSync with 128, 192 and 256 threads a block and 1, 2, 4, ... 256 vertices a warp (the paper's begin at 8), on "
-    "the graphs of one to 20 million edges; each of the 27 combinations is compared with the best of them on the same "
-    "graph. On the CPU, Suitor runs with 1, 2, 4, ... threads, and with the number that troth chooses. The least of "
-    "the runs counts."
+    "the graphs of one to ten million edges; each of the 27 combinations is compared with the best of them on the same "
+    "graph. On the CPU, Suitor runs with 1, 2, 4, ... threads, and with the number that troth chooses, on graphs of up "
+    "to two million edges. The least of the runs counts."
 )
-LEAST, MOST = 900_000, 2 * 10**7  # edges, where graphs of that size are asked for
-HASTE = 32  # a measurement gets this part of the setting's patience
+LEAST, MOST, CPU_MOST = 900_000, 10**7, 2 * 10**6  # edges
+HASTE = 40  # a measurement gets this part of the setting's patience
 BLOCKS = (128, 192, 256)  # threads
 WARPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # vertices
 PARAMS = ("threads_per_block", "vertices_per_warp")
@@ -43,14 +43,13 @@ def label(name: str) -> str:
 
 def tasks(setting: Setting) -> list[Task]:
     able = setting.able([GPU, *(f"{DEFAULT}:threads={count}" for count in setting.thread_counts), DEFAULT])
-    graphs = [each for each in setting.instances if each.edges <= MOST]
-    graphs = [each for each in graphs if each.edges >= LEAST] or graphs
+    choices = [dict(zip(PARAMS, values, strict=True)) for values in COMBINATIONS] if GPU in able else []
+    small = setting.between(LEAST, CPU_MOST)
     found = []
-    for each in graphs:
-        for name in able:
-            choices = [dict(zip(PARAMS, values, strict=True)) for values in COMBINATIONS] if name == GPU else [{}]
-            cost = 0.03 + each.edges * (1e-8 if name == GPU else 1e-7)
-            found += [Task(each.name, name, params, cost) for params in choices]
+    for each in setting.between(LEAST, MOST):
+        found += [Task(each.name, GPU, params, cost=0.03 + each.edges * 1e-8) for params in choices]
+        if each in small:
+            found += [Task(each.name, name, cost=0.03 + each.edges * 1e-7) for name in able if name != GPU]
     return found
 
 
@@ -73,7 +72,9 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
         if record["engine"] == GPU:
             each = tuple(record["params"][name] for name in PARAMS)
             on_gpu.setdefault(each, {})[record["graph"]] = min(record["seconds"])
-    if on_gpu:
+    shared = sorted(set.intersection(*map(set, on_gpu.values()))) if on_gpu else []
+    if shared:
+        on_gpu = {each: {graph: found[graph] for graph in shared} for each, found in on_gpu.items()}
         best = figures.fastest(on_gpu)
         behind = {
             each: {graph: seconds / best[graph] for graph, seconds in found.items()} for each, found in on_gpu.items()
@@ -120,7 +121,7 @@ def _profiles(times: dict[tuple[int, int], dict[str, float]], best: dict[str, fl
     ):
         figure, ax = figures.new()
         profile(ax, shown, best)
-        ax.set_xlabel("times the best combination's time")
+        ax.set_title(f"{name} a {'warp' if name == 'vertices' else 'block'}", loc="left")
         figures.legend(ax, 5)
         page.figure(figure, name, caption)
 
