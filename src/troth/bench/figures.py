@@ -217,10 +217,8 @@ def performance_profile(
         ratios = sorted(found[name] / best[name] for name in found)
         x = [1.0, *ratios, max(most, ratios[-1] if ratios else 1.0)]
         y = [at / len(instances) for at in range(len(ratios) + 1)] + [len(ratios) / len(instances)]
-        mark = marks[engine]
-        ax.step(x, y, where="post", color=mark["color"], linestyle=mark["linestyle"])
         middle = min(len(x) - 2, len(x) // 2 + 1)
-        ax.plot(x[middle], y[middle], label=engine, **mark)  # one point; the legend shows the line too
+        ax.step(x, y, where="post", label=engine, markevery=[middle], **marks[engine])
     ax.set_xscale("log", base=2)
     ax.set_xlim(1, most)
     ax.set_ylim(0, 1.02)
