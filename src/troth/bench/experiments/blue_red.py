@@ -285,7 +285,8 @@ def _small_graphs(results: list[dict[str, Any]], page: Page) -> None:
         slides, right = (lambda x, n=n, d=d: one_round.finite(x, n, d)), (lambda x, n=n, d=d: one_round.exact(x, n, d))
         for formula, line, apart in ((slides, DASHED, theirs), (right, SOLID, ours)):
             above.plot(p, [formula(x) for x in p], color=colour, **line)
-            below.plot(each["p"], _differences(each, formula), color=colour, **line)
+            marker = {"marker": figures.style(number)["marker"], "markersize": 3.5}
+            below.plot(each["p"], _differences(each, formula), color=colour, **line, **marker)
             apart.append(_distance(each, formula))
     above.plot([], [], color=figures.INK, label="slides, for n and d", **DASHED)
     above.plot([], [], color=figures.INK, label="exact expectation", **SOLID)
