@@ -179,8 +179,8 @@ def _scaling_claims(times: dict, most: int, page: Page) -> None:
             all_of_them += len(speedups)
     if all_of_them:
         page.claim(
-            "bipartite and sparse graph: on the XT4, whose memory is distributed, every variant slows down as processes "
-            "are added",
+            "bipartite and sparse graph: on the XT4, whose memory is distributed, every variant slows down as "
+            "processes are added",
             f"the ranks share one machine's memory; {slower} of {all_of_them} pairs of variant and graph are slower on "
             f"{most} ranks than on one",
             "differs",
@@ -220,8 +220,8 @@ def _graph_claim(records: list[dict[str, Any]], page: Page) -> None:
         for title, found in facts.items()
     ]
     page.claim(
-        "the graphs are a grid of 65,536 vertices and 130,560 edges, a complete bipartite graph with 2,048 vertices and "
-        "130,560 edges, and crankseg with 52,804 vertices and 5,280,703 edges",
+        "the graphs are a grid of 65,536 vertices and 130,560 edges, a complete bipartite graph with 2,048 vertices "
+        "and 130,560 edges, and crankseg with 52,804 vertices and 5,280,703 edges",
         f"{'; '.join(sizes)}. A complete bipartite graph of 2,048 vertices would have 1,048,576 edges, and the stencil "
         "stands in for crankseg",
         "differs",
@@ -249,9 +249,8 @@ def _findings(times: dict, most: int, page: Page) -> None:
             if most in lines.get(name, {}) and others:
                 parts.append(f"{min(others) / lines[name][most]:.1f} ({title})")
         if parts:
-            page.finding(
-                f"{_label(name)}: on {most} ranks so many times as fast as the fastest variant or twin: {', '.join(parts)}."
-            )
+            words = ", ".join(parts)
+            page.finding(f"{_label(name)}: on {most} ranks so many times as fast as the best variant or twin: {words}.")
     gains = {
         title: min(lines[ranks.ALONE].values()) / lines["suitor@mpi"][most]
         for title, lines in times.items()
