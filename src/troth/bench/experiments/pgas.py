@@ -32,10 +32,10 @@ VARIANTS = ("sync-poll@mpi", "async-poll@mpi", "sync-notify@mpi", "async-notify@
 TWINS = {name: f"{name}:transport=p2p" for name in VARIANTS[2:]}
 MESSAGES = "suitor@mpi:share=false"
 LABELS = {
-    **{name: name.partition("@")[0] for name in VARIANTS},
-    **{twin: f"{name.partition('@')[0]}, messages" for name, twin in TWINS.items()},
     "suitor@mpi": "Suitor (the default)",
     MESSAGES: "Suitor, messages",
+    **{name: name.partition("@")[0] for name in VARIANTS},
+    **{twin: f"{name.partition('@')[0]}, messages" for name, twin in TWINS.items()},
 }
 GRID, BIPARTITE, STENCIL = "grid", "bipartite, all edges cross", "stencil, METIS"
 GRAPHS = {
@@ -148,7 +148,7 @@ def _sent_figure(rows: list[dict[str, Any]], most: int, page: Page) -> None:
             if row[what]:
                 found[row["graph"]] = row[what]
         figures.dots(ax, shown)
-        ax.set_xlabel(f"{what} that one rank sends, at most")
+        ax.set_xlabel(f"{what} that one rank sends")
     figures.legend_below(figure)
     page.figure(figure, "sent", f"What one of {most} ranks sends, at most. An engine without a mark sends nothing.")
 
