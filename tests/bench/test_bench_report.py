@@ -101,6 +101,19 @@ def test_what_could_not_be_measured_is_named(tiny, tmp_path):
     assert "too &lt;large&gt;" in page.html()
 
 
+def test_old_figures_go_and_other_files_stay(tiny, tmp_path):
+    (tmp_path / "figures").mkdir()
+    for name in ("sizes-old.svg", "sizes.txt", "mine.png"):
+        (tmp_path / "figures" / name).write_text("")
+    report.write(few(Store(tiny.folder)), tmp_path)
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
+        "sizes.svg",
+        "sizes.png",
+        "sizes.txt",
+        "mine.png",
+    }
+
+
 def test_unknown_verdict_is_refused(tmp_path):
     page = report.Page("sizes", {"name": "m"}, "tiny", tmp_path, "sizes")
     with pytest.raises(troth.TrothError, match="not a verdict"):

@@ -54,7 +54,8 @@ Contenders (``engines.py``)
 
 A record, as ``present`` gets it, is a dict: ``graph engine params seconds result`` (what ``measure`` returned, without
 ``seconds``), and ``experiment key size machine seed repeats commit run``. ``store.least(records)`` maps
-``(graph, engine)`` to the least seconds; ``store.by_engine(records)`` is the same, as ``[engine][graph]``.
+``(graph, engine)`` to the least seconds; ``store.by_engine(records)`` is the same, as ``[engine][graph]``, and
+``store.common(times, engines)`` the graphs that all of them have.
 
 ``Page`` (``report.py``)
     ``page.figure(figure, name, caption)`` saves PNG and SVG and shows it; ``page.table(rows, caption)`` (list of

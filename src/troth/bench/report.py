@@ -110,6 +110,7 @@ def write(store: Store, folder: Path) -> list[Page]:
         raise TrothError(f"{folder}: no results there yet; run troth bench --output {folder}")
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     pages = _pages(store, folder)
+    _forget_old(folder / "figures", {name for page in pages for name in page.figures})
     claims = [
         {"experiment": page.experiment, "machine": page.machine["name"], "size": page.size, **claim}
         for page in pages
@@ -120,6 +121,14 @@ def write(store: Store, folder: Path) -> list[Page]:
     with atomic_path(folder / "index.html") as beside:
         beside.write_text(_document(pages, store), encoding="utf-8")
     return pages
+
+
+def _forget_old(folder: Path, drawn: set[str]) -> None:
+    """Remove figures of an earlier report that this one does not have."""
+    names = tuple(experiments.names())
+    for path in folder.iterdir():
+        if path.suffix in (".png", ".svg") and path.stem.startswith(names) and path.stem not in drawn:
+            path.unlink()
 
 
 def _pages(store: Store, folder: Path) -> list[Page]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +130,16 @@ def by_engine(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     for (graph, engine), seconds in least(records).items():
         found.setdefault(engine, {})[graph] = seconds
     return found
+
+
+def common(times: dict[str, dict[str, float]], names: Iterable[str]) -> list[str]:
+    """The graphs that all of these engines have, of ``times[engine][graph]``.
+
+    >>> common({"a": {"grid": 1.0, "path": 2.0}, "b": {"path": 3.0}}, ["a", "b"])
+    ['path']
+    """
+    found = [set(times.get(name, ())) for name in names]
+    return sorted(set.intersection(*found)) if found else []
 
 
 def agreement(records: list[dict[str, Any]]) -> tuple[int, int]:
