@@ -237,8 +237,8 @@ def _certified_finding(parts: dict, page: Page) -> None:
         if ratios:
             low, high = min(ratios, key=ratios.get), max(ratios, key=ratios.get)
             page.finding(
-                f"On {kind} graphs troth proves {ratios[low]:.1f} ({low}) to {ratios[high]:.1f} ({high}) per cent of the "
-                f"optimum, {median(ratios.values()):.1f} in the middle of {len(ratios)} families."
+                f"On {kind} graphs troth proves {ratios[low]:.1f} ({low}) to {ratios[high]:.1f} ({high}) per cent of "
+                f"the optimum, {median(ratios.values()):.1f} in the middle of {len(ratios)} families."
             )
 
 
