@@ -55,6 +55,8 @@ class Page:
         stem = self.stem if name == self.experiment else f"{self.stem}-{name}"
         plt = figures.pyplot()
         figures.tidy(figure)
+        self.crowded += [f"{stem}: {problem}" for problem in figures.crowded(figure)]
+        figure.set_layout_engine("none")  # it is laid out: what follows need not do it again
         buffer = io.StringIO()
         with plt.rc_context({"svg.hashsalt": stem}):
             figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
@@ -62,7 +64,6 @@ class Page:
                 beside.write_text(buffer.getvalue(), encoding="utf-8")
             with atomic_path(self.folder / "figures" / f"{stem}.png") as beside:
                 figure.savefig(beside, format="png", dpi=160)
-        self.crowded += [f"{stem}: {problem}" for problem in figures.crowded(figure)]
         plt.close(figure)
         self.figures.append(stem)
         self._shown.append(
