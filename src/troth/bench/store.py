@@ -132,7 +132,7 @@ def by_engine(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     return found
 
 
-def common(times: dict[str, dict[str, float]], names: Iterable[str]) -> list[str]:
+def common(times: dict[Any, dict[str, float]], names: Iterable[Any]) -> list[str]:
     """The graphs that all of these engines have, of ``times[engine][graph]``.
 
     >>> common({"a": {"grid": 1.0, "path": 2.0}, "b": {"path": 3.0}}, ["a", "b"])

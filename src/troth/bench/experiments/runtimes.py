@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.bench import engines, figures
 from troth.bench.setting import Setting, Task
-from troth.bench.store import agreement, by_engine
+from troth.bench.store import agreement, by_engine, common
 
 if TYPE_CHECKING:
     from troth.bench.report import Page
@@ -117,11 +117,6 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
     page.table(_rows(records, times), "Milliseconds by graph")
 
 
-def common(times: dict[str, dict[str, float]], names: list[str]) -> list[str]:
-    """The graphs that all of these contenders have matched."""
-    return sorted(set.intersection(*(set(times.get(name, ())) for name in names))) if names else []
-
-
 def wins(times: dict[str, dict[str, float]], name: str, others: list[str]) -> tuple[int, int]:
     """On how many graphs a contender is the fastest of these, and of how many."""
     graphs = common(times, [name, *others])
@@ -133,7 +128,8 @@ def _findings(records: list[dict[str, Any]], times: dict[str, dict[str, float]],
     of = len(common(times, names))
     won = {name: wins(times, name, [other for other in names if other != name])[0] for name in names}
     spelled = ", ".join(f"{label(name)} on {count}" for name, count in won.items() if count)
-    page.finding(f"The fastest on {of} graphs: {spelled}.")
+    if of:
+        page.finding(f"The fastest on {of} graphs: {spelled}.")
     same, of = agreement(records)
     page.finding(f"All contenders found the same matching, mate for mate, on {same} of {of} graphs.")
 
@@ -161,16 +157,16 @@ def _claims(times: dict[str, dict[str, float]], fewest: int, page: Page) -> None
     document = (
         "GPU-Suitor outperforms GPU-LD and both algorithms on two CPU threads for most instances, of a million edges up"
     )
-    if PAPER in times and rivals:
-        won, of = wins(times, PAPER, rivals)
+    won, of = wins(times, PAPER, rivals)
+    if rivals and of:
         ours = f"the paper's NoSync is the fastest of the four on {won} of {of} graphs of that size"
         if DEFAULT in times:
             ours += f", and troth's own kernels on {wins(times, DEFAULT, rivals)[0]}"
         page.claim(document, ours, "held" if 2 * won > of else "not held")
     else:
         page.claim(document, "there is no GPU in these results", "not tested")
-    if suitor in times and dominant in times:
-        won, of = wins(times, suitor, [dominant])
+    won, of = wins(times, suitor, [dominant])
+    if of:
         ratio = geometric_mean(times[dominant][g] / times[suitor][g] for g in common(times, [suitor, dominant]))
         page.claim(
             "the Suitor algorithm is the currently best performing one, superior to Locally-Dominant (sections 2.2, 6)",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from troth.bench import engines, figures
 from troth.bench.experiments import runtimes
-from troth.bench.experiments.runtimes import DEFAULT, GPU_LD, PAPER, common, cpu_threads, in_range, label, on_threads
-from troth.bench.store import by_engine
+from troth.bench.experiments.runtimes import DEFAULT, GPU_LD, PAPER, cpu_threads, in_range, label, on_threads
+from troth.bench.store import by_engine, common
 
 if TYPE_CHECKING:
     from troth.bench.report import Page
@@ -71,7 +71,7 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
     heroes = [name for name in (PAPER, DEFAULT) if name in times]
     on_gpu = bool(heroes)
     if not on_gpu:
-        heroes = [on_threads("suitor", max(cpu_threads(times)))]
+        heroes = [on_threads("suitor", max(cpu_threads(times), default=0))]
         page.note("No GPU was measured here: Suitor on the most CPU threads stands in for GPU-Suitor.")
     found = {hero: speedups(times, hero) for hero in heroes if hero in times}
     found = {hero: ratios for hero, ratios in found.items() if ratios}

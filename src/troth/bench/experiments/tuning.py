@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from troth.bench import engines, figures
 from troth.bench.experiments.variants import profile
 from troth.bench.setting import Setting, Task
-from troth.bench.store import by_engine
+from troth.bench.store import by_engine, common
 
 if TYPE_CHECKING:
     from troth.bench.report import Page
@@ -72,7 +72,7 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
         if record["engine"] == GPU:
             each = tuple(record["params"][name] for name in PARAMS)
             on_gpu.setdefault(each, {})[record["graph"]] = min(record["seconds"])
-    shared = sorted(set.intersection(*map(set, on_gpu.values()))) if on_gpu else []
+    shared = common(on_gpu, on_gpu)
     if shared:
         on_gpu = {each: {graph: found[graph] for graph in shared} for each, found in on_gpu.items()}
         best = figures.fastest(on_gpu)
