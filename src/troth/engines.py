@@ -185,7 +185,13 @@ TABLE = (
     ),
     Engine("greedy", "cuda", "troth.cuda.greedy:run", "edges sorted on a GPU"),
     Engine("blue-red", "cuda", "troth.cuda.blue_red:run", "random colours, on a GPU", dominant=False, options=BLUE_RED),
-    Engine("suitor", "mpi", "troth.mpi.suitor:run", "proposals on a cluster, sent across in packed rounds"),
+    Engine(
+        "suitor",
+        "mpi",
+        "troth.mpi.suitor:run",
+        "proposals: in shared memory where all ranks have it, else sent across in packed rounds",
+        options={"share": Option(True, switch, "use shared memory; no: messages, even on one machine")},
+    ),
     Engine("sync-poll", "mpi", "troth.mpi.sync_poll:run", "Thorsen and Merkey: rounds, remote mates read in bulk"),
     Engine("async-poll", "mpi", "troth.mpi.async_poll:run", "Thorsen and Merkey: remote mates polled, no barrier"),
     Engine(

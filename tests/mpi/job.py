@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import time
+import tracemalloc
 from itertools import cycle
 from pathlib import Path
 
@@ -22,11 +23,13 @@ from corpus import CORPUS, DTYPES, TIES, build, order_of
 
 import troth
 from troth import mpi, reference
-from troth.mpi import shared
+from troth.mpi import shared, sources
 
 ENGINES = (
     ("suitor", {}),
     ("suitor", {"threads": 2}),
+    ("suitor", {"share": False}),
+    ("suitor", {"share": False, "threads": 2}),
     ("sync-poll", {}),
     ("async-poll", {}),
     ("sync-notify", {}),
@@ -149,6 +152,30 @@ def families(comm, folder: str) -> None:
         part = mpi.load(FAMILIES[0], partition=owners)
         assert (part.own * 7 % comm.size == comm.rank).all()
         check(graph, "high", owners, "sync-notify", {})
+
+
+def memory(comm, folder: str) -> None:
+    """The largest part is total / ranks, plus what a ghost takes; loading it takes at most as much again, and half."""
+    sources.BATCH = 1 << 12  # as small against these graphs as the true one is against those that need a cluster
+    # The first of each kind only compiles.
+    for number, text in enumerate(("grid:rows=2,cols=2", "rmat:scale=3", "grid:rows=200,cols=250", "rmat:scale=13")):
+        stored = f"{folder}/{number}.csr"
+        if comm.rank == 0:
+            troth.write(troth.read(text), stored)
+        comm.Barrier()
+        for ranks in (1, 2, 4):
+            some = comm.Split(comm.rank < ranks)
+            for source, partition in ((text, "block"), (text, "hash"), (stored, "block"), (stored, "hash")):
+                if comm.rank < ranks:
+                    tracemalloc.start()
+                    part = mpi.load(source, some, partition)
+                    sizes = np.array([part.nbytes(), tracemalloc.get_traced_memory()[1], len(part.ghost_owner)])
+                    tracemalloc.stop()
+                    size, peak, ghosts = some.allreduce(sizes, np.maximum)
+                    total = 12 * part.n + 2 * part.m * (4 + part.weights.itemsize)
+                    bound = 1.1 * total / ranks + 20 * ghosts
+                    assert number < 2 or (size <= bound and peak <= 2.5 * bound), (part, source, partition, size, peak)
+            some.Free()
 
 
 def real(comm, *paths: str) -> None:

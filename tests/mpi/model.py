@@ -30,17 +30,18 @@ have left. A vertex without neighbours is finished at once. Ranks may own nothin
 
 sync-poll
 ---------
-Needs (c) only: mates are not written while they are compared, nor flags while candidates are dropped.
+Needs (c) only, and mate and matched may be two words: mates are not written while they are compared, nor flags while
+candidates are dropped. So no word is read between two barriers between which it is written: plain gets do.
 
     repeat
-        read word[mate_u] of all u in myV with remote mates                              (in bulk)
+        read the mates of mate_u, for all u in myV with remote mates                     (in bulk)
         for u in myV:
             v <- mate_u
             if v = null: remove u from myV
-            else if mate_v = u: word[u] <- (v, matched); remove u from myV               (a local v likewise)
+            else if mate_v = u: matched_u <- true; remove u from myV                     (a local v likewise)
         flush; barrier
-        read the words of all remote candidates that may be needed                       (in bulk)
-        for u in myV: mate_u <- h(u), word[u] <- (mate_u, free) where that changed
+        read the flags of all remote candidates that may be needed                       (in bulk)
+        for u in myV: mate_u <- h(u) where that changed
         flush; total <- sum over all ranks of |myV|                                      (c) not a shared S
     until total = 0
 
@@ -195,6 +196,7 @@ class Rank:
         self.work: list[int] = []
         self.notices: dict[int, list[int]] = {}
         self.front = 0
+        self.looks: tuple[str, ...] = ("word",) if self.keeps("word") else ("mate", "matched")  # what a read is of
 
     # ---- what all variants share ----
 
@@ -226,16 +228,19 @@ class Rank:
         for v in self.shuffled(vertices):
             if self.is_mine(v):
                 continue
-            if self.keeps("word"):
+            if "word" in self.looks:
                 self.known[v] = yield (READ, ("word", v))
-            else:
+                continue
+            mate, matched = self.known[v]
+            if "mate" in self.looks:
                 mate = yield (READ, ("mate", v))
+            if "matched" in self.looks:
                 matched = yield (READ, ("matched", v))
-                self.known[v] = mate, matched
+            self.known[v] = mate, matched
 
     def write(self, u: int, mate: int | None, matched: bool) -> Steps:
         before, self.known[u] = self.known[u], (mate, matched)
-        if self.keeps("word"):
+        if "word" in self.looks:
             yield (WRITE, ("word", u), (mate, matched))
             return
         if mate != before[0]:
@@ -280,17 +285,20 @@ class Rank:
         return {self.mate(u) for u in self.active()} - {None}
 
     def sync_poll(self) -> Steps:
+        self.looks = ("mate",)
         yield from self.begin()
         total = 1
         while total:
             if not self.keeps("count"):
                 yield (WRITE, "S", 0)
                 yield (FLUSH,)
+            self.looks = ("mate",)
             yield from self.read(self.mates())
             for u in self.active():
                 yield from self.match(u)
             yield from self.flush("flush round")
             yield (BARRIER,)
+            self.looks = ("matched",)
             yield from self.read(self.mates())
             for u in self.active():
                 yield from self.choose(u)
@@ -614,11 +622,32 @@ class Machine:
         return [self.word(v) for v in range(len(self.case.owner))]
 
     def word(self, v: int) -> int:
-        if "word" in self.case.without:
-            mate, matched = self.memory.get(("mate", v)), self.memory["matched", v]
-        else:
-            mate, matched = self.memory["word", v]
+        apart = self.memory.get(("mate", v)), self.memory["matched", v]
+        mate, matched = self.memory.get(("word", v), apart)
         return mate if matched else -1
+
+
+class Watched(Machine):
+    """A machine that notes races: places that one rank writes and another reads or writes between the same meetings."""
+
+    def __init__(self, *words):
+        super().__init__(*words)
+        self.readers: dict = {}
+        self.writers: dict = {}
+        self.races: set = set()
+        self.met = 0
+
+    def perform(self, rank: int, kind: int, place=None, value=None, new=None) -> object:
+        if kind in (READ, WRITE):
+            (self.readers if kind == READ else self.writers).setdefault(place, set()).add(rank)
+            writers = self.writers.get(place, set())
+            if writers and len(writers | self.readers.get(place, set())) > 1:
+                self.races.add(place)
+        elif kind in (BARRIER, SUM):
+            self.met += 1
+            if self.met % self.case.ranks == 0:
+                self.readers, self.writers = {}, {}
+        return super().perform(rank, kind, place, value, new)
 
 
 def run(variant: str, case: Case, seed: int, schedule=uniform, prompt: float = 1) -> list[int] | None:

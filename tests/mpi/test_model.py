@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 from corpus import TIES, build, order_of, path
-from model import CARE, ERRATA, LONG, SCHEDULES, VARIANTS, Case, Hang, Machine, preempted, run
+from model import CARE, ERRATA, LONG, SCHEDULES, VARIANTS, Case, Hang, Machine, Watched, preempted, run
 
 from troth import reference
 from troth.graph import Graph
@@ -61,10 +61,10 @@ def graphs(random: Random):
         yield liked(graph, order), reference.greedy(graph, order).tolist()
 
 
-def trial(variant: str, likes: list[list[int]], random: Random, without=frozenset()) -> list[int] | None:
-    """One run: any cut (a rank may own nothing), any options, any schedule."""
+def some_case(likes: list[list[int]], random: Random, without=frozenset()) -> Case:
+    """Any cut (a rank may own nothing), any options."""
     ranks = random.choice((1, 2, 2, 2, 3, 3, 4))
-    case = Case(
+    return Case(
         likes,
         [random.randrange(ranks) for _ in likes],
         ranks,
@@ -74,6 +74,11 @@ def trial(variant: str, likes: list[list[int]], random: Random, without=frozense
         eager=random.random() < 0.3 or "reread" in without,  # neither read before nor after would fail by itself
         without=frozenset(without),
     )
+
+
+def trial(variant: str, likes: list[list[int]], random: Random, without=frozenset()) -> list[int] | None:
+    """One run of some case, under any schedule."""
+    case = some_case(likes, random, without)
     return run(variant, case, random.getrandbits(32), random.choice(SCHEDULES), random.choice(PROMPT))
 
 
@@ -83,6 +88,16 @@ def test_repaired_variants_equal_greedy(variant):
     for _, (likes, mates) in zip(range(300), graphs(random), strict=False):
         for _ in range(20):
             assert trial(variant, likes, random) == mates
+
+
+@pytest.mark.parametrize(("variant", "raced"), [("sync-poll", set()), ("sync-notify", {"word"})])
+def test_plain_puts_and_gets_are_enough_but_for_the_words_of_sync_notify(variant, raced):
+    random, seen = Random(f"plain {variant}"), set()
+    for _, (likes, _) in zip(range(200), graphs(random), strict=False):
+        machine = Watched(variant, some_case(likes, random), Random(random.getrandbits(32)))
+        machine.run(random.choice(SCHEDULES))
+        seen |= {place[0] for place in machine.races}
+    assert seen == raced
 
 
 def outcomes(variant: str, case: Case, seed: int, prompt: float):

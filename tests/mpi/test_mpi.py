@@ -44,6 +44,10 @@ def test_families_and_folders(ranks, tmp_path):
     run_job(ranks, "families", tmp_path)
 
 
+def test_memory_falls_with_the_ranks(tmp_path):
+    run_job(4, "memory", tmp_path)
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_verification(ranks):
     run_job(ranks, "verification")

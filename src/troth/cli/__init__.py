@@ -9,11 +9,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from io import TextIOWrapper
 
 from troth.errors import TrothError
 
 INTERRUPTED, PIPE_CLOSED = 128 + 2, 128 + 13  # as shells report SIGINT and SIGPIPE
+# Where mpiexec (Hydra, PMIx, Open MPI) and srun say which of the processes that they started this one is.
+RANK = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+
+
+def launched_rank() -> str | None:
+    """The number of this process among those that mpiexec or srun started; None where it was started alone."""
+    return next((os.environ[name] for name in RANK if name in os.environ), None)
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -22,6 +30,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
     from troth.cli.app import app
 
+    refuse = partial(_refuse, silent=_leaves_speaking(sys.argv[1:] if args is None else args))
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold what the terminal cannot show
     usage_error = typer.BadParameter.__base__  # click's, or typer's own where typer carries click inside
@@ -29,12 +38,12 @@ def main(args: Sequence[str] | None = None) -> int:
         code = typer.main.get_command(app)(args=args, prog_name="troth", standalone_mode=False) or 0
         sys.stdout.flush()
     except TrothError as error:
-        return _refuse(str(error))
+        return refuse(str(error))
     except usage_error as error:
         command = error.ctx.command_path if error.ctx else "troth"
-        return _refuse(f"{error.format_message()} (see {command} --help)")
+        return refuse(f"{error.format_message()} (see {command} --help)")
     except MemoryError:
-        return _refuse("not enough memory")
+        return refuse("not enough memory")
     except (KeyboardInterrupt, typer.Abort):  # which of the two, or the code 130, depends on typer's version
         code = INTERRUPTED
     except (BrokenPipeError, SystemExit):  # the reader, such as head, has seen enough; typer exits where it notices
@@ -42,12 +51,19 @@ def main(args: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except OSError as error:  # a full disk behind stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _refuse(error.strerror or str(error))
+        return refuse(error.strerror or str(error))
     if code == INTERRUPTED:
-        return _refuse("interrupted", INTERRUPTED)
+        return refuse("interrupted", INTERRUPTED)
     return code
 
 
-def _refuse(reason: str, code: int = 2) -> int:
-    print("troth:", " ".join(reason.splitlines()), file=sys.stderr)
+def _leaves_speaking(words: Sequence[str]) -> bool:
+    """Whether another process says what is wrong: the ranks of a cluster run refuse together, and rank 0 speaks."""
+    on_ranks = any(word in ("mpi", "--device=mpi") for word in words)
+    return on_ranks and launched_rank() not in (None, "0")
+
+
+def _refuse(reason: str, code: int = 2, *, silent: bool) -> int:
+    if not silent:
+        print("troth:", " ".join(reason.splitlines()), file=sys.stderr)
     return code

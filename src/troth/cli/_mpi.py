@@ -1,18 +1,14 @@
-"""``troth match --device mpi``: every rank runs this; rank 0 speaks and writes."""
+"""``troth match`` and ``troth verify`` with ``--device mpi``: every rank runs this; rank 0 speaks and writes."""
 
 from __future__ import annotations
 
-import os
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import typer
+from troth.cli import launched_rank
+from troth.cli._report import Clock, at_least, in_seconds, print_json, print_rows, waiting
 
-from troth.cli._report import Clock, at_least, in_seconds, print_json, print_rows
-from troth.errors import TrothError
-
-# Set by mpiexec (Hydra, PMIx, Open MPI) and by srun.
-LAUNCHED = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 SUMMED = ("bytes", "messages", "proposals", "scans", "records")
 
 
@@ -30,19 +26,13 @@ def match_on_ranks(
 ) -> None:
     """Load, match, certify, write. A rank that fails ends the job, and no output is left."""
     from troth.cli._options import check_output
-    from troth.mpi import ending_the_job, world
-    from troth.mpi.sources import check_source
+    from troth.mpi import agreeing, ending_the_job, world
 
     comm = world()
-    try:
-        check_source(name)
-    except TrothError:  # every rank finds it, without asking another: one of them says it
-        if comm.rank == 0:
-            raise
-        raise typer.Exit(2) from None
     with ending_the_job(comm):
-        if output is not None and comm.rank == 0:
-            check_output(output)
+        with agreeing(comm):
+            if output is not None and comm.rank == 0:
+                check_output(output)
         facts = _match(comm, name, algorithm, ties, threads, seed, certify, options, partition, output)
     if comm.rank == 0:
         if json:
@@ -51,37 +41,78 @@ def match_on_ranks(
             print_rows(_rows(facts))
 
 
+def verify_on_ranks(name: str, mates: Path, certify: bool, promised: bool, partition: str, json: bool) -> bool:
+    """Load and check; a rank reads its rows and keeps the mates of its own vertices. Whether all is fine."""
+    from troth import mpi
+    from troth.cli.verify import show_report
+
+    comm, clock = mpi.world(), Clock()
+    with mpi.ending_the_job(comm), _waiting(comm, "reading") as report:
+        graph = mpi.load(name, comm, partition)
+        clock.lap("read")
+        report("checking")
+        found = mpi.verify(graph, mates, certify=certify, promises_dominance=promised)
+        clock.lap("verify")
+    if comm.rank == 0:
+        facts = _graph_facts(name, graph)
+        where = {"device": "mpi", "ranks": comm.size, "partition": partition, "note": _note("verify")}
+        rows = {**_graph_rows(facts), "ranks": f"{comm.size:,}, partition {partition}", "note": where["note"]}
+        show_report({**facts, **where}, rows, mates, found, clock, json)
+    return found.ok
+
+
+def _waiting(comm, phase: str) -> AbstractContextManager:
+    """The bar of the first rank; the others report to nobody."""
+    return waiting(phase) if comm.rank == 0 else nullcontext(lambda phase: None)
+
+
+def _note(command: str) -> str | None:
+    alone = f"one rank, since mpiexec did not start it: mpiexec -n 4 troth {command} ..."
+    return alone if launched_rank() is None else None
+
+
+def _graph_facts(name: str, graph) -> dict[str, Any]:
+    return {"graph": name, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name}
+
+
+def _graph_rows(facts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "graph": facts["graph"],
+        "vertices": f"{facts['n']:,}",
+        "edges": f"{facts['m']:,}, weights {facts['weights']}",
+    }
+
+
 def _match(comm, name, algorithm, ties, threads, seed, certify, options, partition, output) -> dict[str, Any]:
     from troth import mpi
     from troth.io.mates import write_parts
 
-    clock = Clock()
-    graph = mpi.load(name, comm, partition)
-    clock.lap("read")
-    m = mpi.match(graph, algorithm, ties=ties, seed=seed, threads=threads, **options)
-    clock.lap("match")
-    proof = None
-    if certify:
-        proof = mpi.verify(graph, m)
-        clock.lap("certify")
-    if output is not None:
-        parts = m.chunks()
-        if comm.rank == 0:
-            write_parts(parts, output)
-        else:
-            for _ in parts:
-                pass
-        clock.lap("write")
+    clock, proof = Clock(), None
+    with _waiting(comm, "reading") as report:
+        graph = mpi.load(name, comm, partition)
+        clock.lap("read")
+        report("matching")
+        m = mpi.match(graph, algorithm, ties=ties, seed=seed, threads=threads, **options)
+        clock.lap("match")
+        if certify:
+            report("certifying")
+            proof = mpi.verify(graph, m)
+            clock.lap("certify")
+        if output is not None:
+            report("writing")
+            parts = m.chunks()
+            if comm.rank == 0:
+                write_parts(parts, output)
+            else:
+                for _ in parts:
+                    pass
+            clock.lap("write")
     totals = {key: comm.allreduce(m.stats[key]) for key in SUMMED if key in m.stats}
     memory = comm.allreduce(graph.nbytes(), _most())
     ghosts = comm.allreduce(len(graph.ghost_owner), _most())
     stats = {key: value for key, value in m.stats.items() if key not in SUMMED and key != "seconds"}
-    launched = any(word in os.environ for word in LAUNCHED)
     return {
-        "graph": name,
-        "n": graph.n,
-        "m": graph.m,
-        "weights": graph.weights.dtype.name,
+        **_graph_facts(name, graph),
         "algorithm": algorithm,
         "device": "mpi",
         "ranks": comm.size,
@@ -91,7 +122,7 @@ def _match(comm, name, algorithm, ties, threads, seed, certify, options, partiti
         "pairs": m.cardinality,
         "weight": m.weight,
         "certificate": proof and {"weight": proof.weight, "bound": proof.bound, "ratio": proof.ratio},
-        "note": None if launched else "one rank, since mpiexec did not start it: mpiexec -n 4 troth match ...",
+        "note": _note("match"),
         "stats": {**stats, **totals, "most_ghosts": ghosts, "most_graph_bytes": memory},
         "seconds": {**clock.seconds, "match": m.stats["seconds"]["match"]},
         "output": output,
@@ -109,9 +140,7 @@ def _rows(facts: dict[str, Any]) -> dict[str, Any]:
     proof = facts["certificate"]
     counts = [f"{name.replace('_', ' ')} {n:,}" for name, n in facts["stats"].items() if isinstance(n, (int, float))]
     return {
-        "graph": facts["graph"],
-        "vertices": f"{facts['n']:,}",
-        "edges": f"{facts['m']:,}, weights {facts['weights']}",
+        **_graph_rows(facts),
         "algorithm": f"{facts['algorithm']} on mpi, ties {facts['ties']}, seed {facts['seed']}",
         "ranks": f"{facts['ranks']:,}, partition {facts['partition']}",
         "note": facts["note"],

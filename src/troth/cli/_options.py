@@ -94,6 +94,12 @@ def read_graph(
     return read(name, weights=weights, symmetrize=symmetrize, base=base, columns=names, seed=seed)
 
 
+def refuse_reading(*options: WeightRule | Merge | int | str | None) -> None:
+    """MPI ranks do not pass through the gate, so what ``read_graph`` would do has to be done before."""
+    if options != (WeightRule.keep, None, None, None):
+        raise TrothError("MPI ranks take weights as they are: say --weights and the like to troth convert")
+
+
 def read_assignments(items: Iterable[str]) -> dict[str, str]:
     """What ``-O name=value`` says, in words.
 

@@ -99,8 +99,7 @@ def match(
     options = o.read_assignments(option or ())
     engine = o.choose_engine(algorithm.value, device, options, gpu_threads)
     if engine.device == "mpi":
-        if (weights, symmetrize, base, columns) != (o.WeightRule.keep, None, None, None):
-            raise TrothError("MPI ranks take weights as they are: say --weights and the like to troth convert")
+        o.refuse_reading(weights, symmetrize, base, columns)
         from troth.cli._mpi import match_on_ranks
 
         words = algorithm.value, ties.value, threads, seed, certify, options, partition or "block", output, json

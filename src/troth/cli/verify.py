@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from troth.cli import _options as o
 from troth.cli._report import Clock, at_least, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
+from troth.errors import TrothError
+
+if TYPE_CHECKING:
+    from troth.verify import Report
 
 
 def verify(
@@ -25,7 +29,11 @@ def verify(
         ),
     ] = None,
     certify: Annotated[bool, typer.Option(help="Prove how much of the optimum the matching has.")] = True,
+    device: Annotated[
+        str, typer.Option("--device", metavar="NAME", help="Where to check: cpu, or, under mpiexec, mpi.")
+    ] = "cpu",
     threads: o.ThreadsOption = None,
+    partition: o.PartitionOption = None,
     seed: o.SeedOption = 0,
     weights: o.WeightsOption = o.WeightRule.keep,
     symmetrize: o.SymmetrizeOption = None,
@@ -43,41 +51,63 @@ def verify(
     Examples:
       troth verify graph.mtx.gz mates.txt
       troth verify graph.mtx.gz mates.txt --algorithm suitor --no-certify
+      mpiexec -n 4 troth verify graph.csr mates.txt --device mpi
     """
     import troth
     from troth.engines import promises_dominance
     from troth.io import read_mates
 
-    clock = Clock()
-    with waiting("reading") as report:
-        mate = read_mates(mates)
-        g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
-        clock.lap("read")
-        report("checking")
-        promised = algorithm is not None and promises_dominance(algorithm)
-        found = troth.verify(g, mate, certify=certify, threads=threads, promises_dominance=promised)
-        clock.lap("verify")
-    if json:
-        print_json({**graph_facts(graph, g), "mates": mates, "ok": found.ok, **asdict(found), "seconds": clock.seconds})
+    promised = algorithm is not None and promises_dominance(algorithm)
+    if device == "mpi":
+        o.refuse_reading(weights, symmetrize, base, columns)
+        if threads is not None:
+            raise TrothError("--threads is for --device cpu: a rank checks its part by one thread")
+        from troth.cli._mpi import verify_on_ranks
+
+        ok = verify_on_ranks(graph, mates, certify, promised, partition or "block", json)
+    elif device != "cpu":
+        raise TrothError(f"--device {device}: mates files are checked on cpu or mpi")
+    elif partition is not None:
+        raise TrothError("--partition is for --device mpi: leave it out")
     else:
-        print_rows(
-            {
-                **graph_rows(graph, g),
-                "mates": mates,
-                "valid": _yes(found.valid),
-                "maximal": _yes(found.maximal) if found.valid else None,
-                "dominant": _yes(found.dominant) + ("" if promised else " (not asked for)") if found.valid else None,
-                "weight": f"{found.weight:,}" if found.weight is not None else None,
-                "ratio": f"at least {at_least(found.ratio)} of the optimum, which is at most {found.bound:,}"
-                if found.ratio is not None
-                else None,
-                "reason": found.reason or None,
-                "seconds": in_seconds(clock.seconds),
-                "result": "fine" if found.ok else "a check failed",
-            }
-        )
-    if not found.ok:
+        clock = Clock()
+        with waiting("reading") as report:
+            mate = read_mates(mates)
+            g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+            clock.lap("read")
+            report("checking")
+            found = troth.verify(g, mate, certify=certify, threads=threads, promises_dominance=promised)
+            clock.lap("verify")
+        show_report(graph_facts(graph, g), graph_rows(graph, g), mates, found, clock, json)
+        ok = found.ok
+    if not ok:
         raise typer.Exit(1)
+
+
+def show_report(
+    facts: dict[str, Any], rows: dict[str, Any], mates: Path, found: Report, clock: Clock, json: bool
+) -> None:
+    """Print what was found about the mates of a graph: its facts for JSON, its rows for people."""
+    if json:
+        print_json({**facts, "mates": mates, "ok": found.ok, **asdict(found), "seconds": clock.seconds})
+        return
+    asked = "" if found.promises_dominance else " (not asked for)"
+    print_rows(
+        {
+            **rows,
+            "mates": mates,
+            "valid": _yes(found.valid),
+            "maximal": _yes(found.maximal) if found.valid else None,
+            "dominant": _yes(found.dominant) + asked if found.valid else None,
+            "weight": f"{found.weight:,}" if found.weight is not None else None,
+            "ratio": f"at least {at_least(found.ratio)} of the optimum, which is at most {found.bound:,}"
+            if found.ratio is not None
+            else None,
+            "reason": found.reason or None,
+            "seconds": in_seconds(clock.seconds),
+            "result": "fine" if found.ok else "a check failed",
+        }
+    )
 
 
 def _yes(answer: bool) -> str:

@@ -319,16 +319,16 @@ def propose_all(worker, cursor, chunk, indptr, indices, bits, order, down, state
 
 
 @kernel
-def find_waves(worker, cursor, chunk, order, bits, waves):
-    """In which of 2^bits waves each vertex makes its offer: wave 0 has the highest priorities."""
+def find_waves(worker, cursor, chunk, order, first, bits, waves):
+    """In which of 2^bits waves vertices first, first + 1, ... make their offers: wave 0 has the highest priorities."""
     last = (ONE << bits) - ONE
     n = np.int64(waves.size)
     while True:
         start = _team.take(cursor, chunk)
         if start >= n:
             return
-        for v in range(np.uint64(start), np.uint64(min(n, start + chunk))):
-            waves[v] = last - (priority(order, v) >> (HALF - bits))
+        for i in range(np.uint64(start), np.uint64(min(n, start + chunk))):
+            waves[i] = last - (priority(order, np.uint64(first) + i) >> (HALF - bits))
 
 
 @kernel
@@ -422,7 +422,6 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
     state = np.zeros(n, np.uint64)
     mate = np.empty(n, np.int32)
     scratch = np.empty(threads * SCRATCH, np.uint64)
-    least, greatest, _ = graph.bits_range()
     lists = sort_rows(rows, order, threads) if presort else None
     clock.append(perf_counter())
     if not len(graph.indices):
@@ -430,11 +429,10 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
     elif presort:
         sorted_lists = (lists.indices, lists.bits, graph.indptr[:-1].copy())
         counts = over(n, threads, propose_sorted, *rows, order, *sorted_lists, state, progress=report)
-    elif least == greatest and order.shift == 16 and len(graph.indices) > DENSE * n:
-        counts = _run_waves(rows, order, threads, report, mate, state, scratch)
+    elif goes_in_waves(graph, order):
+        counts = propose_in_waves(rows, order, threads, 0, mate, state, scratch, report)
     else:
-        down = order.shift == 32 and order.flip == 0  # ties="high": the priority is the id
-        counts = over(n, threads, propose_all, *rows, order, down, state, scratch, progress=report)
+        counts = over(n, threads, propose_all, *rows, order, goes_down(order), state, scratch, progress=report)
     clock.append(perf_counter())
     over(n, threads, read_mates, order, state, mate)
     clock.append(perf_counter())
@@ -445,20 +443,34 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
     return mate, {"proposals": offers, "scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}
 
 
-def _run_waves(rows, order, threads, report, visits, state, scratch) -> list:
-    """Equal weights and scrambled priorities: visit by falling priority, in waves. ``visits`` is room for n ids."""
-    n = len(visits)
-    bits = min(WAVE_BITS, max(1, (n >> 12).bit_length()))  # a wave is worth it from a few thousand vertices on
+def goes_down(order: Order) -> bool:
+    """Whether to visit the vertices from the last to the first: with ``ties="high"`` the priority is the id."""
+    return order.shift == 32 and order.flip == 0
+
+
+def goes_in_waves(graph, order: Order) -> bool:
+    """Whether weights are equal, priorities scrambled, and rows long enough."""
+    least, greatest, _ = graph.bits_range()
+    return least == greatest and order.shift == 16 and 2 * graph.m > DENSE * graph.n
+
+
+def propose_in_waves(rows, order: Order, threads: int, first: int, visits, state, scratch, after=None) -> list:
+    """The vertices first, first + 1, ... make their offers by falling priority, in waves; all weights are equal.
+
+    ``visits`` is room for their ids. ``after`` is called after each wave with how many have had their turn; where
+    others propose for the rest of the graph, it waits for them, since a wave has to settle before the next.
+    """
+    n, bits = len(visits), min(WAVE_BITS, max(1, (len(state) >> 12).bit_length()))  # thousands of vertices a wave
     waves = np.empty(n, np.uint8)
-    over(n, threads, find_waves, order, np.uint64(bits), waves)
+    over(n, threads, find_waves, order, first, np.uint64(bits), waves)
     ends = np.bincount(waves, minlength=1 << bits).cumsum()
-    _, visits[:] = radix_sort(waves, np.arange(n, dtype=np.int32), threads)
-    counts, first = [], 0
-    for wave, end in enumerate(ends):
+    _, visits[:] = radix_sort(waves, np.arange(first, first + n, dtype=np.int32), threads)
+    counts, begin = [], 0
+    for wave, end in enumerate(ends.tolist()):
         ceiling = np.uint64((1 << 32) - (wave << (32 - bits)))  # the least priority of the waves before
         part = visits[:end]
-        counts += over(int(end) - first, threads, propose_wave, *rows, order, part, first, ceiling, state, scratch)
-        first = int(end)
-        if report is not None:
-            report(first)
+        counts += over(end - begin, threads, propose_wave, *rows, order, part, begin, ceiling, state, scratch)
+        begin = end
+        if after is not None:
+            after(end)
     return counts

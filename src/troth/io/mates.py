@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,9 @@ from troth.cuda._device import to_host
 from troth.errors import TrothError
 from troth.io.atomic import atomic_path, create_binary
 from troth.io.files import load
-from troth.io.text import join_cells, scan, to_cells
+from troth.io.text import Cells, join_cells, scan, scan_parts, to_cells
+
+CHUNK = 2**20  # lines that are put into text at once
 
 
 def read_mates(path: str | os.PathLike) -> np.ndarray:
@@ -20,15 +22,19 @@ def read_mates(path: str | os.PathLike) -> np.ndarray:
     path = Path(path)
     cells = scan(load(path), str(path))
     n = cells.value.size
-    uneven = np.flatnonzero(np.diff(cells.line_start) != 1)
-    if uneven.size:
-        cells.refuse_line(int(uneven[0]), "a mates file has one number in each line")
-    good = (cells.kind == 0) & (cells.value >= -1) & (cells.value < n)
-    if not good.all():
-        cells.refuse(int(np.argmin(good)), f"is not a mate: lines hold -1 or a vertex from 0 to {n - 1}")
     if n > np.iinfo(np.int32).max:
         raise TrothError(f"{path}: {n} lines, more than there can be vertices")
-    return cells.value.astype(np.int32)
+    return _mates(cells, n).astype(np.int32)
+
+
+def read_parts(path: str | os.PathLike, n: int) -> Iterator[np.ndarray]:
+    """``read_mates`` for a graph of n vertices, in parts, in order; how many there are is left to the reader."""
+    return (_mates(cells, n).astype(np.int32) for cells in scan_parts(Path(path)))
+
+
+def _mates(cells: Cells, n: int) -> np.ndarray:
+    wrong = f"is not a mate: lines hold -1 or a vertex from 0 to {n - 1}"
+    return cells.one_a_line(-1, n - 1, "a mates file has one number in each line", wrong)
 
 
 def write_mates(mate: np.ndarray, path: str | os.PathLike) -> None:
@@ -42,12 +48,13 @@ def write_mates(mate: np.ndarray, path: str | os.PathLike) -> None:
     >>> path.read_text(), read_mates(path).tolist()
     ('1\\n0\\n-1\\n', [1, 0, -1])
     """
-    write_parts((mate[begin : begin + 2**20] for begin in range(0, len(mate), 2**20)), path)
+    write_parts([mate], path)
 
 
 def write_parts(parts: Iterable[np.ndarray], path: str | os.PathLike) -> None:
     """``write_mates`` for mates that come part by part, in order."""
     with atomic_path(path) as temporary, create_binary(temporary) as stream:
         for part in parts:
-            cells = to_cells(to_host(part))
-            stream.write(join_cells(cells, np.full(len(cells), ord("\n"), np.uint8)))
+            for begin in range(0, len(part), CHUNK):
+                cells = to_cells(to_host(part[begin : begin + CHUNK]))
+                stream.write(join_cells(cells, np.full(len(cells), ord("\n"), np.uint8)))

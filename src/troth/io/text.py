@@ -20,13 +20,16 @@ or division rounds correctly (Clinger, doi:10.1145/93542.93557). HARD cells are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 
 from troth.cpu._jit import kernel
 from troth.errors import TrothError
+from troth.io.files import BOM, open_binary, refusing
 
 INTEGER, REAL, HARD, BIG, TEXT = range(5)
 COUNT, OFFSETS, NUMBERS = range(3)  # what a scan stores: nothing, the offset of every cell, or its value
@@ -220,7 +223,10 @@ def _copy_cells(data, offsets, sep, out):
 
 @dataclass
 class Cells:
-    """The cells of a text: ``kind`` and ``value`` (see above), and the first cell of each line in ``line_start``."""
+    """The cells of a text: ``kind`` and ``value`` (see above), and the first cell of each line in ``line_start``.
+
+    ``before`` is how many lines of the file come before the text.
+    """
 
     where: str
     data: np.ndarray
@@ -229,6 +235,17 @@ class Cells:
     value: np.ndarray
     kind: np.ndarray
     line_start: np.ndarray
+    before: int = 0
+
+    def one_a_line(self, least: int, most: int, uneven: str, wrong: str) -> np.ndarray:
+        """The numbers of lines that hold one each, from ``least`` to ``most``; other lines are refused in two ways."""
+        odd = np.flatnonzero(np.diff(self.line_start) != 1)
+        if odd.size:
+            self.refuse_line(int(odd[0]), uneven)
+        good = (self.kind == INTEGER) & (self.value >= least) & (self.value <= most)
+        if not good.all():
+            self.refuse(int(np.argmin(good)), wrong)
+        return self.value
 
     def numbers(self, pick: slice | np.ndarray) -> np.ndarray:
         """Chosen cells as int64 where all are integers, else as float64, each rounded correctly."""
@@ -272,12 +289,12 @@ class Cells:
     def line_number(self, line: int) -> int:
         """The number that an editor gives to the ``line``-th line that is no comment."""
         lines = self.data.tobytes().split(b"\n")
-        for number, text in enumerate(lines, 1):
+        for number, text in enumerate(lines, self.before + 1):
             first = text.lstrip()[:1]
             line -= not first or first not in self.comments
             if line < 0:
                 return number
-        return len(lines)
+        return self.before + len(lines)
 
     def refuse(self, cell: int, reason: str) -> NoReturn:
         """Raise a ``TrothError`` that shows the cell and its line."""
@@ -310,6 +327,19 @@ def scan(data: bytes, where: str, *, sep: str = "", comments: bytes = b"%%") -> 
     value, kind, line_start = np.empty(size, np.int64), np.empty(size, np.uint8), np.empty(lines + 1, np.int64)
     _scan(text, mark, *comments, NUMBERS, value, value.view(np.float64), kind, line_start)
     return Cells(where, text, mark, comments, value, kind, line_start)
+
+
+def scan_parts(path: Path, size: int = 2**22) -> Iterator[Cells]:
+    """``scan`` of a file in parts of whole lines, of about ``size`` bytes each, so that nobody holds all of it."""
+    with refusing(path), open_binary(path) as stream:
+        rest, lines = stream.read(len(BOM)).removeprefix(BOM), 0
+        while block := stream.read(size):
+            text, end, rest = (rest + block).rpartition(b"\n")
+            if end:
+                yield replace(scan(text + end, str(path)), before=lines)
+                lines += text.count(b"\n") + 1
+        if rest:
+            yield replace(scan(rest, str(path)), before=lines)
 
 
 # ---- and back ----

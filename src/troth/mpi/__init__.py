@@ -12,11 +12,14 @@ partition.
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from time import monotonic, sleep
 from typing import Any
 
 from troth.errors import TrothError
@@ -30,7 +33,10 @@ _HOME = {
     "verify": "checks",
 }
 
-__all__ = ["ending_the_job", "world", *_HOME]
+__all__ = ["agreeing", "ending_the_job", "world", *_HOME]
+
+ACCIDENT, INTERRUPTED = 3, 128 + 2  # exit codes beside 2, the refusal's
+PATIENCE = 5.0  # seconds for a launcher to read what a rank has said
 
 
 def __getattr__(name: str) -> Any:
@@ -48,19 +54,60 @@ def world() -> Any:
     return MPI.COMM_WORLD
 
 
+class AgreedError(TrothError):
+    """A refusal that all ranks raise at the same point, so that none is left waiting for another."""
+
+
+@contextmanager
+def agreeing(comm: Any) -> Iterator[None]:
+    """A step in which ranks do not talk: where one refuses, all raise the reason of the first; all ranks together."""
+    refusal = None
+    try:
+        yield
+    except TrothError as error:
+        refusal = error
+    import numpy as np
+    from mpi4py import MPI
+
+    from troth.mpi.exchange import reduce
+
+    first = int(reduce(comm, np.array([comm.size if refusal is None else comm.rank]), MPI.MIN)[0])
+    if first < comm.size:
+        reason = comm.bcast(str(refusal), first)
+        raise AgreedError(f"rank {first}: {reason}" if first else reason) from refusal
+
+
 @contextmanager
 def ending_the_job(comm: Any) -> Iterator[None]:
     """An exception on one rank would leave the others waiting for ever: say which rank it was, and end them all."""
     try:
         yield
     except BaseException as error:
-        if comm.size == 1 or (isinstance(error, SystemExit) and not error.code):
+        if comm.size == 1 or isinstance(error, AgreedError) or (isinstance(error, SystemExit) and not error.code):
             raise
         if isinstance(error, TrothError):
-            print(f"troth: rank {comm.rank}: {error}", file=sys.stderr, flush=True)
+            code, reason = 2, f": {error}"
+        elif isinstance(error, KeyboardInterrupt):
+            code, reason = INTERRUPTED, ": interrupted"
         else:
-            print(f"troth: rank {comm.rank} failed: {type(error).__name__}: {error}", file=sys.stderr)
-            traceback.print_exc()
-            sys.stderr.flush()
-        comm.Abort(2 if isinstance(error, TrothError) else 3)
-        raise
+            code, reason = ACCIDENT, f" failed: {type(error).__name__}: {error}\n{traceback.format_exc()}"
+        _say(f"troth: rank {comm.rank}{reason.rstrip()}\n")
+        comm.Abort(code)
+        os._exit(code)  # Abort may return before the launcher has ended this process
+
+
+def _say(text: str) -> None:
+    """Write to stderr, and wait until the launcher has read it.
+
+    Hydra forwards stderr by a pipe and Abort by a socket. A proxy that finds both serves the socket first, mpiexec then
+    leaves at once, and the text is lost; what was read from the pipe before Abort is forwarded before it, too.
+    """
+    sys.stderr.write(text)
+    sys.stderr.flush()
+    with suppress(ImportError, OSError, ValueError):  # Windows has no fcntl; stderr may be no file
+        from fcntl import ioctl
+        from termios import FIONREAD
+
+        pipe, end = sys.stderr.fileno(), monotonic() + PATIENCE
+        while stat.S_ISFIFO(os.fstat(pipe).st_mode) and any(ioctl(pipe, FIONREAD, bytes(4))) and monotonic() < end:
+            sleep(1e-3)

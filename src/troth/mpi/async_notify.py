@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from troth.mpi import shared
 from troth.mpi.graph import DistGraph
 from troth.mpi.notify import COUNT, DONE, SLOTS, Mail, Queue, Rank
 from troth.order import Order
@@ -57,7 +58,26 @@ def run(
 
 
 class AsyncQueue(Queue):
-    """A queue that is read while others write to it."""
+    """A queue that is read while others write to it, so that all is done by accumulate operations."""
+
+    def write(self, owner: int, place: int, values: np.ndarray) -> None:
+        """Write words where others may be reading, whole; on return they are there."""
+        shared.pause()
+        if len(values):
+            self.window.Accumulate([values, self.type], owner, (place, len(values), self.type), self.mpi.REPLACE)
+            self.window.Flush(owner)
+            self._count(owner, values.nbytes)
+
+    def read(self, owner: int, place: int, count: int) -> np.ndarray:
+        """Read words that others may be writing."""
+        shared.pause()
+        values = np.empty(count, np.int64)
+        nothing = [np.empty(0, np.int64), 0, self.type]
+        target = (place, count, self.type)
+        self.window.Get_accumulate(nothing, [values, self.type], owner, target, self.mpi.NO_OP)
+        self.window.Flush(owner)
+        self._count(owner, values.nbytes)
+        return values
 
     def post(self) -> None:
         """Notify the owners of the prepared notices, one after the other."""

@@ -7,6 +7,7 @@ and partitions do not change a bit.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ import numpy as np
 from troth.cpu._jit import kernel
 from troth.cpu.verify import make_units, plain_weights, units_down, units_up
 from troth.errors import TrothError
-from troth.mpi import ending_the_job
+from troth.io.mates import read_parts
+from troth.mpi import agreeing, ending_the_job
+from troth.mpi.exchange import scatter_to_owners, swap
 from troth.mpi.graph import DistGraph
 from troth.mpi.matching import DistMatching, sums
+from troth.mpi.partition import even_blocks, my_lines
 from troth.mpi.rows import entry_of, name_of, part_of
 from troth.order import HALF, MASK, ONE, weight_bits
 from troth.verify import SWEEPS, TOLERANCE, Certificate, Report, certificate_by
@@ -120,14 +124,22 @@ def verify(
 ) -> Report:
     """Check a matching of a distributed graph and certify its ratio; all ranks together, and all get the report.
 
-    ``matching`` is a ``DistMatching``, or the mates of the rank's own vertices by global number.
+    ``matching`` is a ``DistMatching``, the mates of the rank's own vertices by global number, or the name of a mates
+    file, which every rank reads in parts and of which it keeps its share.
     """
     if promises_dominance is None:
         promises_dominance = isinstance(matching, DistMatching)
-    own = np.asarray(getattr(matching, "mate", matching))
-    if own.shape != (graph.owned,) or (own.dtype.kind not in "iu" and own.size):
-        raise TrothError(f"rank {graph.comm.rank}: mates of shape {own.shape}, but it owns {graph.owned} vertices")
     with ending_the_job(graph.comm):
+        if isinstance(matching, (str, os.PathLike)):
+            own, lines = read_own(graph, matching)
+            if lines != graph.n:
+                reason = f"the mates have shape ({lines},), the graph has {graph.n} vertices"
+                return Report(False, False, False, reason=reason, promises_dominance=promises_dominance)
+        else:
+            own = np.asarray(getattr(matching, "mate", matching))
+        with agreeing(graph.comm):
+            if own.shape != (graph.owned,) or (own.dtype.kind not in "iu" and own.size):
+                raise TrothError(f"mates of type {own.dtype} and shape {own.shape} for {graph.owned} own vertices")
         around = graph.neighbourhood()
         mate = np.empty(len(graph.globals), np.int64)
         mate[: graph.owned] = own
@@ -136,6 +148,7 @@ def verify(
         held = np.zeros(len(graph.globals), weight_bits(graph.weights).dtype)
         reason = _broken(graph, mate, hold(part, graph.n, mate, held))
         if reason:
+            around.free()
             return Report(False, False, False, reason=reason, promises_dominance=promises_dominance)
         graph.to_ghosts(around, held[: graph.owned], held[graph.owned :])
         heavier, free = _first_edge(graph, *uncover(part, held)), None
@@ -154,6 +167,20 @@ def verify(
             numbers = (ranks.matched_weight(graph, mate, held), None, None)
         around.free()
     return Report(True, free is None, heavier is None, *numbers, reason, promises_dominance)
+
+
+def read_own(graph: DistGraph, path: str | os.PathLike) -> tuple[np.ndarray, int]:
+    """The mates of the own vertices from a mates file, and how many lines that has; all ranks together.
+
+    A rank reads the file up to the end of its even share of the lines. Whoever owns a vertex asks the rank that has its
+    line.
+    """
+    comm, places = graph.comm, even_blocks(graph.n, graph.comm.size)
+    share, lines = my_lines(comm, graph.n, read_parts(path, graph.n))
+    order, (asked,), counts = scatter_to_owners(comm, places.owner(graph.own), graph.own)
+    own = np.empty(graph.owned, np.int64)
+    own[order] = swap(comm, share[asked - places.starts[comm.rank]], counts)
+    return own, lines
 
 
 def _least(comm, value: int) -> int:

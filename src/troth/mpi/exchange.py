@@ -71,28 +71,56 @@ class Neighbourhood:
         self.topology = comm.Create_dist_graph_adjacent(ranks.tolist(), ranks.tolist())
         self.bytes = self.messages = 0
 
+    def start(self, values: np.ndarray, counts: np.ndarray, width: int = 1) -> Journey:
+        """Send ``counts[i]`` records of ``width`` values to neighbour i, and go on."""
+        return Journey(self, values, np.ascontiguousarray(counts, COUNT), width)
+
     def exchange(self, values: np.ndarray, counts: np.ndarray, width: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Send ``counts[i]`` records of ``width`` values to neighbour i; what came, and how many records from each."""
-        counts = np.ascontiguousarray(counts, COUNT)
-        came = np.empty(len(self.ranks), COUNT)
-        wait(self.topology, self.topology.Ineighbor_alltoall(counts, came))
-        found = np.empty(int(came.sum()) * width, values.dtype)
-        self.swap(values, counts, found, came, width)
-        self.bytes += counts.nbytes
-        self.messages += len(self.ranks)
-        return found, came
+        """Send, and wait for what comes: (records, how many from each neighbour)."""
+        return self.start(values, counts, width).end()
 
     def swap(self, values: np.ndarray, counts: np.ndarray, found: np.ndarray, came: np.ndarray, width: int = 1) -> None:
         """``exchange`` where both sides know the counts."""
+        wait(self.topology, self.start_swap(values, counts, found, came, width))
+
+    def start_swap(self, values: np.ndarray, counts: np.ndarray, found: np.ndarray, came: np.ndarray, width: int):
         size = values.dtype.itemsize * width
         sent = [values.view(np.uint8), counts * size, starts_of(counts)[:-1] * size, _byte()]
         wanted = [found.view(np.uint8), came * size, starts_of(came)[:-1] * size, _byte()]
-        wait(self.topology, self.topology.Ineighbor_alltoallv(sent, wanted))
         self.bytes += int(counts.sum()) * size
         self.messages += int(np.count_nonzero(counts))
+        return self.topology.Ineighbor_alltoallv(sent, wanted)
 
     def free(self) -> None:
         self.topology.Free()
+
+
+class Journey:
+    """Records under way between neighbours: first how many, then themselves."""
+
+    def __init__(self, around: Neighbourhood, values: np.ndarray, counts: np.ndarray, width: int) -> None:
+        self.around, self.sent = around, (values, counts)
+        self.width, self.found = width, None
+        self.came = np.empty(len(around.ranks), COUNT)
+        self.request = around.topology.Ineighbor_alltoall(counts, self.came)
+        around.bytes += counts.nbytes
+        around.messages += len(around.ranks)
+
+    def has_come(self) -> bool:
+        """Whether all is there; to ask lets MPI do its part."""
+        if self.request.Test():
+            if self.found is not None:
+                return True
+            self.found = np.empty(int(self.came.sum()) * self.width, self.sent[0].dtype)
+            self.request = self.around.start_swap(*self.sent, self.found, self.came, self.width)
+        return False
+
+    def end(self) -> tuple[np.ndarray, np.ndarray]:
+        """What came, and how many records from each neighbour."""
+        patience = Patience(self.around.topology)
+        while not self.has_come():
+            patience.rest()
+        return self.found, self.came
 
 
 # ---- waiting ----

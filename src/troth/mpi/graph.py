@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from troth.graph import MAX_VERTICES, Graph
+from troth.cpu._jit import kernel
+from troth.graph import Graph
 from troth.mpi.exchange import Neighbourhood, reduce, scatter_to_owners, starts_of, sum_over, swap
-from troth.mpi.partition import balanced_blocks, make_partition
+from troth.mpi.partition import Table, balanced_blocks, even_blocks, make_partition
 from troth.order import weight_bits
 
 
@@ -66,8 +67,7 @@ class DistGraph:
     @property
     def first(self) -> int:
         """The first own vertex where the own ones are consecutive, else -1."""
-        own = self.own
-        return int(own[0]) if len(own) and own[-1] - own[0] == len(own) - 1 else -1
+        return int(self.own[0]) if are_consecutive(self.own) else -1
 
     @property
     def ghost_slot(self) -> np.ndarray:
@@ -97,29 +97,73 @@ class DistGraph:
         around.swap(np.ascontiguousarray(values[self.boundary]), counts, ghosts, came)
 
 
+@kernel
+def bisect(values, wanted):
+    """The first place of the ascending ``values`` that is not below ``wanted``."""
+    low, high = 0, values.size
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def number_own(own, consecutive, ends, outside):
+    """ends[e] = the local number of an own end, or ~end of another rank's, which goes to ``outside``; how many do."""
+    found = 0
+    for e in range(ends.size):
+        place = ends[e] - own[0] if consecutive else bisect(own, ends[e])
+        if 0 <= place < own.size and own[place] == ends[e]:
+            ends[e] = place
+        else:
+            outside[found] = ends[e]
+            found += 1
+            ends[e] = ~ends[e]
+    return found
+
+
+@kernel
+def number_ghosts(ids, numbers, ends):
+    """ends[e] = the local number of a ghost, where ends[e] is ~end; the ghost ids[i] has numbers[i]."""
+    for e in range(ends.size):
+        if ends[e] < 0:
+            ends[e] = numbers[bisect(ids, ~ends[e])]
+
+
+def are_consecutive(own: np.ndarray) -> bool:
+    """Whether the own vertices are a block."""
+    return len(own) > 0 and int(own[-1]) - int(own[0]) == len(own) - 1
+
+
+def places_of(own: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """The local numbers of own vertices."""
+    return ids - own[0] if are_consecutive(own) else np.searchsorted(own, ids).astype(np.int32)
+
+
 def assemble(comm, n: int, partition, own: np.ndarray, indptr: np.ndarray, ends: np.ndarray, weights) -> DistGraph:
-    """The part of a graph from the rows of the own vertices with *global* ends; all ranks together."""
+    """The part of a graph from the rows of the own vertices with *global* ends; all ranks together.
+
+    The arrays become those of the part; ``ends`` get local numbers in place.
+    """
     owned = len(own)
-    consecutive = owned and own[-1] - own[0] == owned - 1
-    if consecutive:
-        place = ends - own[0]
-        inside = (place >= 0) & (place < owned)
-    else:
-        place = np.searchsorted(own, ends)
-        inside = (own[np.minimum(place, owned - 1)] == ends) if owned else np.zeros(len(ends), bool)
-    outside = np.flatnonzero(~inside)
-    ids, back = np.unique(ends[outside], return_inverse=True)
+    outside = np.empty(len(ends), np.int32)
+    outside = outside[: number_own(own, are_consecutive(own), ends, outside)]
+    outside.sort()
+    ids = outside[np.diff(outside, prepend=-1) > 0]
+    del outside
     owners = partition.owner(ids)
     by_owner = np.argsort(owners, kind="stable")
-    rank_of = np.empty(len(ids), np.int64)
-    rank_of[by_owner] = np.arange(len(ids))
-    indices = place.astype(np.int32)
-    indices[outside] = owned + rank_of[back.ravel()]
-    ghosts, ghost_owner = ids[by_owner].astype(np.int32), owners[by_owner].astype(np.int32)
+    numbers = np.empty(len(ids), np.int32)
+    numbers[by_owner] = np.arange(owned, owned + len(ids))
+    number_ghosts(ids, numbers, ends)
+    ghosts, ghost_owner = ids[by_owner], owners[by_owner]
 
     # Each owner says where it has the ghosts, and keeps the list of who asked for what.
     _, (asked,), counts = scatter_to_owners(comm, ghost_owner, ghosts)
-    boundary = np.searchsorted(own, asked).astype(np.int32)
+    boundary = places_of(own, asked)
     ghost_place = swap(comm, boundary, counts)
     neighbours = np.flatnonzero(counts).astype(np.int32)
     ghost_counts = np.bincount(ghost_owner, minlength=comm.size)[neighbours]
@@ -127,10 +171,10 @@ def assemble(comm, n: int, partition, own: np.ndarray, indptr: np.ndarray, ends:
         comm,
         n,
         sum_over(comm, len(ends)) // 2,
-        np.ascontiguousarray(indptr, np.int64),
-        indices,
-        np.ascontiguousarray(weights),
-        np.concatenate([own, ghosts]).astype(np.int32),
+        indptr,
+        ends,
+        weights,
+        np.concatenate([own, ghosts]),
         owned,
         ghost_owner,
         ghost_place,
@@ -138,7 +182,7 @@ def assemble(comm, n: int, partition, own: np.ndarray, indptr: np.ndarray, ends:
         starts_of(ghost_counts),
         boundary,
         starts_of(counts[neighbours]),
-        _range(comm, np.ascontiguousarray(weights)),
+        _range(comm, weights),
     )
 
 
@@ -162,9 +206,8 @@ def from_graph(graph: Graph, comm=None, partition: str | np.ndarray = "block") -
 
     comm = world() if comm is None else comm
     if isinstance(partition, np.ndarray):
-        from troth.mpi.partition import table_from
-
-        split = table_from(comm, graph.n, lambda: partition)
+        first, last = even_blocks(graph.n, comm.size).starts[comm.rank : comm.rank + 2]
+        split = Table(comm, graph.n, np.ascontiguousarray(partition[first:last], np.int32))
     else:
         split = make_partition(
             partition,
@@ -177,23 +220,19 @@ def from_graph(graph: Graph, comm=None, partition: str | np.ndarray = "block") -
     return take_rows(comm, graph.n, split, own, graph.indptr, graph.indices, graph.weights)
 
 
+@kernel
+def copy_rows(own, begins, values, starts, rows):
+    """rows = the rows begins[v]..begins[v + 1] - 1 of ``values`` for all v in ``own``, one after another."""
+    for i in range(own.size):
+        shift = begins[own[i]] - starts[i]
+        for e in range(starts[i], starts[i + 1]):
+            rows[e] = values[e + shift]
+
+
 def take_rows(comm, n: int, partition, own: np.ndarray, indptr, indices, weights) -> DistGraph:
     """The part of CSR arrays, perhaps mapped ones: only the own rows are read."""
-    if len(own) and own[-1] - own[0] == len(own) - 1:
-        begin, end = int(own[0]), int(own[-1]) + 1
-        local = np.asarray(indptr[begin : end + 1], np.int64)
-        rows = slice(int(local[0]), int(local[-1]))
-        return assemble(comm, n, partition, own, local - local[0], np.array(indices[rows]), np.array(weights[rows]))
-    begins = np.asarray(indptr[own], np.int64)
-    lengths = np.asarray(indptr[own.astype(np.int64) + 1], np.int64) - begins
-    local = starts_of(lengths)
-    places = np.arange(local[-1]) + np.repeat(begins - local[:-1], lengths)
-    return assemble(comm, n, partition, own, local, np.asarray(indices[places]), np.asarray(weights[places]))
-
-
-def check_size(n: int) -> None:
-    """Vertex numbers fit 31 bits."""
-    if n > MAX_VERTICES:
-        from troth.errors import TrothError
-
-        raise TrothError(f"{n} vertices are too many: at most {MAX_VERTICES}")
+    starts = starts_of(np.asarray(indptr[own + np.int64(1)] - indptr[own]))
+    ends, held = np.empty(starts[-1], np.int32), np.empty(starts[-1], weights.dtype)
+    copy_rows(own, indptr, indices, starts, ends)
+    copy_rows(own, indptr, weight_bits(weights), starts, weight_bits(held))
+    return assemble(comm, n, partition, own, starts, ends, held)

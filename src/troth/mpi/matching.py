@@ -121,7 +121,7 @@ def match(
         barrier(comm)
         begin = perf_counter()
         mate, stats = run(graph, order, comm=comm, threads=threads, **chosen)
-        stats["seconds"] = {"match": perf_counter() - begin}
+        stats["seconds"] = {**stats.get("seconds", {}), "match": perf_counter() - begin}
         weight, cardinality = sums(graph, mate)
     return DistMatching(graph, mate, weight, cardinality, algorithm, ties, seed, stats)
 

@@ -137,23 +137,12 @@ class Queue:
         return int(before[0])
 
     def write(self, owner: int, place: int, values: np.ndarray) -> None:
-        """Write words where others may be reading, whole; on return they are there."""
+        """Write into slots that were reserved, which nobody else touches before the next barrier."""
         shared.pause()
         if len(values):
-            self.window.Accumulate([values, self.type], owner, (place, len(values), self.type), self.mpi.REPLACE)
+            self.window.Put([values, self.type], owner, (place, len(values), self.type))
             self.window.Flush(owner)
             self._count(owner, values.nbytes)
-
-    def read(self, owner: int, place: int, count: int) -> np.ndarray:
-        """Read words that others may be writing."""
-        shared.pause()
-        values = np.empty(count, np.int64)
-        nothing = [np.empty(0, np.int64), 0, self.type]
-        target = (place, count, self.type)
-        self.window.Get_accumulate(nothing, [values, self.type], owner, target, self.mpi.NO_OP)
-        self.window.Flush(owner)
-        self._count(owner, values.nbytes)
-        return values
 
     def _count(self, owner: int, size: int) -> None:
         if owner != self.comm.rank:

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from troth.cpu._jit import kernel
 from troth.errors import TrothError
-from troth.mpi.exchange import scatter_to_owners, swap
+from troth.mpi import AgreedError, agreeing
+from troth.mpi.exchange import reduce, scatter_to_owners, swap
 from troth.order import OWNER, hash1
 
 NAMES = ("block", "hash", "metis")
@@ -101,56 +102,84 @@ class Table:
         return owners
 
 
-def table_from(comm, n: int, make: Callable[[], np.ndarray]) -> Table:
-    """A table whose n owners are made by rank 0 and scattered."""
-    places = even_blocks(n, comm.size)
-    counts = np.diff(places.starts)
-    share = np.empty(counts[comm.rank], np.int32)
-    whole = np.ascontiguousarray(make(), np.int32) if comm.rank == 0 else None
-    comm.Scatterv([whole, counts, places.starts[:-1], _int32()] if comm.rank == 0 else None, share, root=0)
-    return Table(comm, n, share)
+def my_lines(comm, n: int, parts: Iterable[np.ndarray]) -> tuple[np.ndarray, int]:
+    """Of n numbers that every rank reads part by part, this rank's even share; and how many there are.
 
-
-def _int32():
+    A rank reads no further than its share; the last one reads to the end.
+    """
     from mpi4py import MPI
 
-    return MPI.INT32_T
+    first, last = even_blocks(n, comm.size).starts[comm.rank : comm.rank + 2].tolist()
+    share, came = np.zeros(last - first, np.int64), 0
+    with agreeing(comm):
+        for part in parts:
+            begin, end = max(first, came), min(last, came + len(part))
+            if begin < end:
+                share[begin - first : end - first] = part[begin - came : end - came]
+            came += len(part)
+            if came >= last < n:
+                break
+    return share, int(reduce(comm, np.array([came]), MPI.MAX)[0])
 
 
-def read_owners(path: str | Path, n: int, size: int) -> np.ndarray:
-    """A file of owners: n lines (or a ``.npy`` array of n whole numbers), entry v is the rank that owns vertex v."""
-    from troth.io.files import load, refusing
-    from troth.io.text import scan
-
-    path = Path(path)
-    if path.suffix == ".npy":
-        with refusing(path, ValueError):
-            owners = np.load(path, allow_pickle=False)
-        fits = owners.ndim == 1 and owners.dtype.kind in "iu"
-    else:
-        cells = scan(load(path), str(path))
-        fits = bool((cells.kind == 0).all() and (np.diff(cells.line_start) == 1).all())
-        owners = cells.value
-    if not fits or len(owners) != n:
-        raise TrothError(f"{path}: a file of owners has one whole number for each of the {n} vertices")
-    if n and not (owners.min() >= 0 and owners.max() < size):
-        wrong = int(np.argmax((owners < 0) | (owners >= size)))
-        raise TrothError(f"{path}: vertex {wrong} is owned by {owners[wrong]}, but the ranks are 0 to {size - 1}")
-    return owners.astype(np.int32)
+def read_owners(comm, path: Path, n: int) -> np.ndarray:
+    """This rank's share of a file of owners: n lines (or a ``.npy`` array), entry v is the rank that owns vertex v."""
+    most = comm.size - 1
+    share, came = my_lines(comm, n, _mapped(path) if path.suffix == ".npy" else _read(path, most))
+    if came != n:
+        raise AgreedError(f"{path}: {came} owners, but the graph has {n} vertices")
+    with agreeing(comm):
+        wrong = np.flatnonzero((share < 0) | (share > most))
+        if len(wrong):
+            v = even_blocks(n, comm.size).starts[comm.rank] + wrong[0]
+            raise TrothError(f"{path}: vertex {v} is owned by {share[wrong[0]]}, but the ranks are 0 to {most}")
+    return share.astype(np.int32)
 
 
-def metis_owners(indptr: np.ndarray, indices: np.ndarray, size: int) -> np.ndarray:
+def _read(path: Path, most: int) -> Iterator[np.ndarray]:
+    from troth.io.text import scan_parts
+
+    for cells in scan_parts(path):
+        uneven, wrong = "a file of owners has one number in each line", f"is no owner: the ranks are 0 to {most}"
+        yield cells.one_a_line(0, most, uneven, wrong)
+
+
+def _mapped(path: Path) -> Iterator[np.ndarray]:
+    from troth.io.files import refusing
+
+    with refusing(path, ValueError):
+        owners = np.load(path, mmap_mode="r", allow_pickle=False)
+    if owners.ndim != 1 or owners.dtype.kind not in "iu":
+        raise TrothError(f"{path}: {owners.dtype} of shape {owners.shape}, but owners are one row of whole numbers")
+    yield owners
+
+
+def metis_owners(comm, indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Owners by METIS: parts of equal size with few edges between them. Needs the whole graph."""
     try:
         import pymetis
     except ImportError:
         raise TrothError('--partition metis needs pymetis: pip install "troth[partition]", or choose block') from None
     n = len(indptr) - 1
-    if size == 1 or n < size:
-        return np.arange(n, dtype=np.int32) % size
+    if comm.size == 1 or n < comm.size:
+        return np.arange(n, dtype=np.int32) % comm.size
     print(f"troth: METIS holds the whole graph ({n:,} vertices) on rank 0", file=sys.stderr)
-    _, owners = pymetis.part_graph(size, xadj=indptr, adjncy=indices)
+    _, owners = pymetis.part_graph(comm.size, xadj=indptr, adjncy=indices)
     return np.asarray(owners, np.int32)
+
+
+def scattered(comm, n: int, make: Callable[[], np.ndarray]) -> np.ndarray:
+    """This rank's share of n owners that rank 0 makes."""
+    from mpi4py import MPI
+
+    places, owners = even_blocks(n, comm.size), None
+    with agreeing(comm):
+        if comm.rank == 0:
+            owners = np.ascontiguousarray(make(), np.int32)
+    counts = np.diff(places.starts)
+    share = np.empty(counts[comm.rank], np.int32)
+    comm.Scatterv([owners, counts, places.starts[:-1], MPI.INT32_T] if comm.rank == 0 else None, share)
+    return share
 
 
 def make_partition(name: str, comm, n: int, blocks: Callable[[], Blocks], whole: Callable | None) -> object:
@@ -163,10 +192,11 @@ def make_partition(name: str, comm, n: int, blocks: Callable[[], Blocks], whole:
         return blocks()
     if name == "hash":
         return Hashed(n, comm.size)
-    if name == "metis":
-        if whole is None:
+    with agreeing(comm):
+        if name == "metis" and whole is None:
             raise TrothError("--partition metis needs a whole graph: generate it to a .csr folder first")
-        return table_from(comm, n, lambda: metis_owners(*whole(), comm.size))
-    if not Path(name).is_file():
-        raise TrothError(f"--partition {name} is not a file: choose {', '.join(NAMES)}, or a file of owners")
-    return table_from(comm, n, lambda: read_owners(name, n, comm.size))
+        if name != "metis" and not Path(name).is_file():
+            raise TrothError(f"--partition {name} is not a file: choose {', '.join(NAMES)}, or a file of owners")
+    if name == "metis":
+        return Table(comm, n, scattered(comm, n, lambda: metis_owners(comm, *whole())))
+    return Table(comm, n, read_owners(comm, Path(name), n))

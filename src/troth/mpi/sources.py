@@ -13,6 +13,8 @@ The result is the graph that ``troth.generate`` makes, row by row and bit for bi
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -23,13 +25,16 @@ from troth.errors import TrothError
 from troth.generate.host import DRAWS
 from troth.generate.spec import Request, is_spec, read_request, split_spec
 from troth.generate.weights import INCREASING, RULES, UNIT, edge_weight
+from troth.graph import MAX_VERTICES
 from troth.io.csr import open_csr
-from troth.mpi.exchange import scatter_to_owners, starts_of
-from troth.mpi.graph import DistGraph, assemble, check_size, take_rows
+from troth.mpi import AgreedError, agreeing, ending_the_job, world
+from troth.mpi.exchange import reduce, scatter_to_owners, starts_of
+from troth.mpi.graph import DistGraph, assemble, places_of, take_rows
 from troth.mpi.partition import Blocks, balanced_blocks, even_blocks, make_partition
 from troth.order import HALF, mix64, weight_bits
 
 BUCKETS = 1 << 16  # of vertices, for the balance of drawn families
+BATCH = 1 << 20  # edges that a rank draws and sends away at once
 
 
 def load(source: str, comm=None, partition: str = "block") -> DistGraph:
@@ -41,11 +46,11 @@ def load(source: str, comm=None, partition: str = "block") -> DistGraph:
     comm : a communicator of mpi4py; all processes where none is given
     partition : "block" (balanced by edges), "hash", "metis" (``.csr`` only), or a file of owners
     """
-    from troth.mpi import world
-
     comm = world() if comm is None else comm
-    check_source(source)
-    return _from_family(source, comm, partition) if is_spec(source) else _from_csr(source, comm, partition)
+    with ending_the_job(comm):
+        with agreeing(comm):
+            check_source(source)
+        return _from_family(source, comm, partition) if is_spec(source) else _from_csr(source, comm, partition)
 
 
 def check_source(source: str) -> None:
@@ -67,9 +72,13 @@ def check_source(source: str) -> None:
 
 
 def _from_csr(source: str, comm, partition: str) -> DistGraph:
-    found = open_csr(source, mode="c")  # never written to; Numba compiles again for arrays that are read-only
-    n = len(found.indptr) - 1
-    check_size(n)
+    with agreeing(comm):
+        found = open_csr(source, mode="c")  # never written to; Numba compiles again for arrays that are read-only
+        n, kind = len(found.indptr) - 1, found.weights.dtype
+        if n > MAX_VERTICES:
+            raise TrothError(f"{source}: {n} vertices are too many: at most {MAX_VERTICES}")
+        if kind.kind not in "iuf" or kind.name == "float16":
+            raise TrothError(f"{source}: weights of type {kind} are not taken: troth convert it first")
     split = make_partition(
         partition,
         comm,
@@ -105,17 +114,18 @@ def inspect(own, n, indptr, indices, data, bits, salt):
 def _check_rows(source: str, comm, n: int, own: np.ndarray, found) -> None:
     from mpi4py import MPI
 
-    if found.weights.dtype.kind not in "iuf" or found.weights.dtype.name == "float16":
-        raise TrothError(f"{source}: weights of type {found.weights.dtype} are not taken: troth convert it first")
     salt = np.uint64(comm.bcast(secrets.randbits(64) if comm.rank == 0 else None))
     bits = weight_bits(found.weights)
-    first, total = inspect(own, n, found.indptr, found.indices, found.weights, bits, salt)
-    if first >= 0:
-        raise TrothError(f"{source}: row {first} is not clean (sorted, no loop, weights > 0): troth convert it first")
+    with agreeing(comm):
+        first, total = inspect(own, n, found.indptr, found.indices, found.weights, bits, salt)
+        if first >= 0:
+            why = f"row {first} is not clean (sorted, no loop, weights > 0)"
+            raise TrothError(f"{source}: {why}: troth convert it first")
     sums = np.array([total], np.uint64)
     comm.Allreduce(MPI.IN_PLACE, sums)
     if sums[0]:
-        raise TrothError(f"{source}: the two directions of some edge differ: troth convert it with --symmetrize first")
+        why = "the two directions of some edge differ"
+        raise AgreedError(f"{source}: {why}: troth convert it with --symmetrize first")
 
 
 # ---- families ----
@@ -153,29 +163,38 @@ def weigh_rows(own, indptr, ends, code, seed, bits, high, weights):
 
 
 @kernel
-def drop_repeats(keys, lengths, ends):
-    """The ends of sorted keys (row << 32 | end), each once, and the rows' lengths; returns how many there are."""
+def drop_repeats(own, keys, lengths, ends):
+    """The ends of sorted keys (row << 32 | end), each once and no loops, and the rows' lengths; how many ends."""
     kept = 0
     for i in range(keys.size):
-        if i == 0 or keys[i] != keys[i - 1]:
-            lengths[keys[i] >> 32] += 1
-            ends[kept] = keys[i] & 0x7FFFFFFF
+        row, end = keys[i] >> 32, keys[i] & 0x7FFFFFFF
+        if own[row] != end and (i == 0 or keys[i] != keys[i - 1]):
+            lengths[row] += 1
+            ends[kept] = end
             kept += 1
     return kept
 
 
 class Parts:
-    """What ``generate/families.py`` asks of a device: here the device is all ranks, and each makes its own rows."""
+    """What ``generate/families.py`` asks of a device: here the device is all ranks, and each makes its own rows.
+
+    A family checks its sizes and asks for one structure; ``make`` makes that, all ranks together.
+    """
 
     def __init__(self, comm, partition: str) -> None:
         self.comm, self.partition = comm, partition
 
+    def lattice(self, *shape) -> None:
+        self.make = partial(self._lattice, *shape)
+
+    def drawn(self, *draws) -> None:
+        self.make = partial(self._drawn, *draws)
+
     def _split(self, n: int, blocks) -> None:
-        check_size(n)
         self.n, self.split = n, make_partition(self.partition, self.comm, n, blocks, None)
         self.own = self.split.mine(self.comm.rank)
 
-    def lattice(self, shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray):
+    def _lattice(self, shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray):
         n = prod(shape) * unknowns
         self._split(n, lambda: even_blocks(n, self.comm.size))
         indptr = np.zeros(len(self.own) + 1, np.int64)
@@ -185,35 +204,37 @@ class Parts:
         fill_lattice(self.own, *shape, unknowns, offsets, True, indptr, ends)
         return indptr, ends
 
-    def drawn(self, n: int, *draws: tuple):
-        rank, size = self.comm.rank, self.comm.size
-        rows, cols = [], []
-        for name, count, *args in draws:
-            first, last = count * rank // size, count * (rank + 1) // size
-            row, col = np.empty(last - first, np.int32), np.empty(last - first, np.int32)
-            DRAWS[name](first, last, first, *args, row, col)
-            rows.append(row)
-            cols.append(col)
-        row, col = np.concatenate(rows), np.concatenate(cols)
-        proper = row != col
-        row, col = row[proper], col[proper]
-        row, col = np.concatenate([row, col]), np.concatenate([col, row])
-        self._split(n, lambda: self._balance(n, row))
-        _, (row, col), _ = scatter_to_owners(self.comm, self.split.owner(row), row, col)
-        keys = np.searchsorted(self.own, row) << 32 | col
+    def _drawn(self, n: int, *draws: tuple):
+        self._split(n, lambda: self._balance(n, draws))
+        keys = [np.empty(0, np.int64)]
+        for row, col in self._batches(draws):
+            _, (row, col), _ = scatter_to_owners(self.comm, self.split.owner(row), row, col)
+            keys.append(places_of(self.own, row).astype(np.int64) << 32 | col)
+        keys = np.concatenate(keys)
         keys.sort()
         lengths, ends = np.zeros(len(self.own), np.int64), np.empty(len(keys), np.int32)
-        kept = drop_repeats(keys, lengths, ends)
+        kept = drop_repeats(self.own, keys, lengths, ends)
         return starts_of(lengths), ends[:kept].copy()
 
-    def _balance(self, n: int, row: np.ndarray) -> Blocks:
-        """Blocks by the drawn ends, counted in buckets of consecutive vertices."""
-        from mpi4py import MPI
+    def _batches(self, draws: tuple) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Both directions of this rank's share of the edges, some at a time; all ranks have as many batches."""
+        rank, size = self.comm.rank, self.comm.size
+        for name, count, *args in draws:
+            batches = -(-count // (size * BATCH))
+            for batch in range(rank * batches, (rank + 1) * batches):
+                first, last = (count * place // (size * batches) for place in (batch, batch + 1))
+                row, col = np.empty((2, 2, last - first), np.int32)
+                DRAWS[name](first, last, first, *args, row[0], col[0])
+                row[1], col[1] = col[0], row[0]
+                yield row.ravel(), col.ravel()
 
+    def _balance(self, n: int, draws: tuple) -> Blocks:
+        """Blocks by the ends that will be drawn, counted in buckets of consecutive vertices."""
         width = max(1, -(-n // BUCKETS))
-        counts = np.bincount(row // width, minlength=-(-n // width)).astype(np.int64)
-        self.comm.Allreduce(MPI.IN_PLACE, counts)
-        ends = starts_of(counts)
+        counts = np.zeros(-(-n // width), np.int64)
+        for row, _ in self._batches(draws):
+            counts += np.bincount(row // width, minlength=len(counts))
+        ends = starts_of(reduce(self.comm, counts))
         wide = balanced_blocks(lambda b: int(ends[b]), len(counts), self.comm.size)
         return Blocks(np.minimum(wide.starts * width, n))
 
@@ -222,8 +243,10 @@ def _from_family(source: str, comm, partition: str) -> DistGraph:
     family, words = split_spec(source)
     asked: Request = read_request(family, **words)
     parts = Parts(comm, partition)
+    with agreeing(comm), asked.fitting():
+        asked.make(parts)
     with asked.fitting():
-        indptr, ends = asked.make(parts)
+        indptr, ends = parts.make()
         rule = RULES[asked.weights]
         weights = np.ones(len(ends), asked.kind)
         if rule.code != UNIT:

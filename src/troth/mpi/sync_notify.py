@@ -20,8 +20,9 @@ Reference: A. Thorsen and P. Merkey, CS-TR-10-02, Michigan Technological Univers
 Departures: (a) a candidate of u is unmatched *or matched with u*; (b) mate and matched are one word, and a remote mate
 is read after mate_u was published: if it is matched elsewhere, u looks again; (c) the shared set S is a sum over the
 ranks. myV is worked off in batches, so that remote words are read in bulk. What finds no room in an owner's queue stays
-prepared for the next round. ``transport=p2p`` sends the notices as messages, with the words that they are about
-(``notify.py``).
+prepared for the next round. Words are published and read between the same two barriers, hence by accumulate operations;
+a notice goes by a plain put into a slot that was reserved for it. ``transport=p2p`` sends the notices as messages, with
+the words that they are about (``notify.py``).
 
 Invariant: an unmatched vertex that is not in myV wants a neighbour that is unmatched, or a notice about it is prepared
 or in a queue.

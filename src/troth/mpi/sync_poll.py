@@ -13,8 +13,8 @@ CS-TR-10-02, Michigan Technological University 2010, Algorithm 3. It reads:
         barrier
     until all myV are empty
 
-Departures: (a) a candidate of u is unmatched *or matched with u*; (c) the shared set S, whose reset races with its
-test, is a sum over the ranks. mate and matched are one word. Remote mates are read in bulk, by one atomic get an owner.
+Departures: (c) the shared set S, whose reset races with its test, is a sum over the ranks. Remote mates are read in
+bulk, by one plain get an owner: while mates are compared, only matched is written, and the other way round.
 
 Invariant: a vertex that is in myV is unmatched and wants its heaviest unmatched neighbour of the round before.
 """
@@ -27,38 +27,38 @@ from troth.mpi import steps
 from troth.mpi.exchange import barrier, sum_over
 from troth.mpi.graph import DistGraph
 from troth.mpi.rows import part_of
-from troth.mpi.shared import Words
+from troth.mpi.shared import MATCHED, MATE, SteadyWords
 from troth.order import Order
 
 
 def run(graph: DistGraph, order: Order, *, comm, threads=1) -> tuple[np.ndarray, dict]:
     """The engine; see ``matching.py``."""
     part, owned = part_of(graph), graph.owned
-    shared = Words(graph, comm)
+    shared = SteadyWords(graph, comm)
     word, mate = shared.word, np.full(owned, -1, np.int32)
     wanted = np.zeros(len(graph.ghost_owner), np.bool_)
     some, matched = np.empty(owned, np.int32), np.empty(owned, np.int32)
 
-    def read_marked() -> None:
-        shared.read((owned + np.flatnonzero(wanted)).astype(np.int32))
+    def read_marked(copy: int) -> None:
+        shared.read((owned + np.flatnonzero(wanted)).astype(np.int32), copy)
         wanted[:] = False
 
     myV, rounds = np.arange(owned, dtype=np.int32), 0
     changed = steps.choose(part, order, myV, mate, word, some)
-    shared.publish(some[:changed])
+    shared.publish(some[:changed], MATE)
     barrier(comm)
     while True:
         rounds += 1
         steps.mark_mates(owned, myV, mate, wanted)
-        read_marked()
+        read_marked(MATE)
         kept, found = steps.match(part, myV, mate, word, matched)
         myV = myV[:kept]
-        shared.publish(np.sort(matched[:found]))
+        shared.publish(matched[:found], MATCHED)
         barrier(comm)
         steps.mark_candidates(part, myV, word, wanted)
-        read_marked()
+        read_marked(MATCHED)
         changed = steps.choose(part, order, myV, mate, word, some)
-        shared.publish(some[:changed])
+        shared.publish(some[:changed], MATE)
         if sum_over(comm, len(myV)) == 0:  # also a barrier: everyone has published
             break
     shared.free()
