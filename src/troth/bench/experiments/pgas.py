@@ -68,7 +68,8 @@ def tasks(setting: Setting) -> list[Task]:
         setting.leave_out("METIS", "pymetis is not installed; blocks stand in")
     wanted = [name for name in LABELS if setting.wants(name)]
     chosen = {} if len(wanted) == len(LABELS) else {"engines": " ".join(wanted)}
-    counts = [count for count in RANKS[setting.size] if count <= setting.cores] if wanted else []
+    most = max(setting.cores, 2 if setting.size == "tiny" else 1)
+    counts = [count for count in RANKS[setting.size] if count <= most] if wanted else []
     return [Task(params={"ranks": count, **chosen}, cost=10 + 2 * count) for count in counts]
 
 
