@@ -35,6 +35,7 @@ HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
 WIDTH, HEIGHT = 4.8, 3.5  # inches
 LETTERS = 11.0  # an inch holds, of the size of labels
+STEPS = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,))  # within a decade, of numbers that are written out
 
 
 def pyplot() -> Any:
@@ -152,16 +153,20 @@ def count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def plain(axis: Any) -> None:
-    """Write the numbers of a logarithmic axis out (20, not 2 x 10^1), with steps between where it spans little."""
+def plain(axis: Any, steps: Sequence[float] | None = None) -> None:
+    """Write the numbers of a logarithmic axis out (20, not 2 x 10^1), at ``steps``: more where it spans little."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     low, high = sorted(axis.get_view_interval())
-    steps = (1,) if high > 100 * low else (1, 2, 5) if high > 8 * low else (1, 1.5, 2, 3, 4, 5, 6, 8)
+    steps = steps or (STEPS[-1] if high > 100 * low else STEPS[1] if high > 8 * low else STEPS[0])
     axis.set_major_locator(LogLocator(subs=steps))
-    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_major_formatter(_written_out)
     if len(steps) > 1:
         axis.set_minor_locator(NullLocator())
+
+
+def _written_out(value: float, _: Any) -> str:
+    return f"{value:g}"
 
 
 def sorted_curves(ax: Axes, values: Mapping[str, Sequence[float]], order: str | None = None) -> None:
@@ -294,8 +299,6 @@ def dots(ax: Axes, values: Mapping[str, Mapping[str, float]]) -> None:
 
 def tidy(figure: Figure) -> None:
     """Break titles and labels that are too wide into lines, and write out the numbers of short logarithmic axes."""
-    from matplotlib.ticker import LogFormatter
-
     figure.draw_without_rendering()  # for the layout
 
     def fit(text: str, low: float, high: float, inches: float) -> str:
@@ -310,10 +313,38 @@ def tidy(figure: Figure) -> None:
         for place in ("left", "center"):
             ax.set_title(fit(ax.get_title(place), box.x0, box.x1, width), loc=place)
         for axis in (ax.xaxis, ax.yaxis):
-            least, most = sorted(axis.get_view_interval())
-            short = 1e-5 < least <= most < min(1e5, 100 * least)
-            if short and isinstance(axis.get_major_formatter(), LogFormatter):
-                plain(axis)
+            _tidy_numbers(axis)
+
+
+def _tidy_numbers(axis: Any) -> None:
+    """Write out a short logarithmic axis; where numbers that are written out overlap, take fewer."""
+    from matplotlib.ticker import LogFormatter
+
+    low, high = sorted(axis.get_view_interval())
+    short = 1e-5 < low <= high < min(1e5, 100 * low)
+    if short and isinstance(axis.get_major_formatter(), LogFormatter):
+        plain(axis)
+    if axis.get_scale() == "log" and getattr(axis.get_major_formatter(), "func", None) is _written_out:
+        fewer = iter(STEPS[1:])
+        axis.figure.draw_without_rendering()
+        while _overlap(axis) and (steps := next(fewer, None)):
+            plain(axis, steps)
+            axis.figure.draw_without_rendering()
+
+
+def _overlap(axis: Any) -> bool:
+    """Whether the labels of an axis's ticks overlap; the figure has been drawn."""
+    boxes, along = _label_boxes(axis), int(axis.axis_name == "y")
+    return any(first.max[along] > second.min[along] + 1 for first, second in pairwise(boxes))
+
+
+def _label_boxes(axis: Any) -> list[Any]:
+    """Where the labels of the ticks in view are, along the axis."""
+    low, high = sorted(axis.get_view_interval())
+    ticks = axis.get_major_ticks() + axis.get_minor_ticks()
+    labels = [tick.label1 for tick in ticks if low <= tick.get_loc() <= high]
+    shown = [label.get_window_extent() for label in labels if label.get_visible() and label.get_text().strip()]
+    return sorted(shown, key=lambda box: box.min[int(axis.axis_name == "y")])
 
 
 def crowded(figure: Figure) -> list[str]:
@@ -321,25 +352,20 @@ def crowded(figure: Figure) -> list[str]:
     from matplotlib.text import Text
 
     figure.draw_without_rendering()
-    renderer = figure.canvas.get_renderer()
-    paper = figure.bbox.padded(1)
-    found, ticks, boxes = [], set(), {}
-    for text in figure.findobj(Text):
-        if text.get_visible() and text.get_text().strip():
-            boxes[text] = text.get_window_extent(renderer)
+    paper, found, ticks = figure.bbox.padded(1), [], set()
     for ax in figure.axes:
-        for axis, along in ((ax.xaxis, 0), (ax.yaxis, 1)):
-            low, high = sorted(axis.get_view_interval())
-            every = axis.get_major_ticks() + axis.get_minor_ticks()
-            ticks |= {tick.label1 for tick in every} | {tick.label2 for tick in every}
-            shown = [boxes[tick.label1] for tick in every if low <= tick.get_loc() <= high and tick.label1 in boxes]
-            shown.sort(key=lambda box: box.min[along])
-            if any(first.max[along] > second.min[along] + 1 for first, second in pairwise(shown)):
-                found.append(f"labels along {'xy'[along]} overlap")
-            out = any(not (paper.x0 <= box.x0 and box.x1 <= paper.x1) for box in shown)
-            found += [f"labels along {'xy'[along]} leave the figure"] if out else []
-    for text in boxes.keys() - ticks:
-        box = boxes[text]
-        if box.x0 < paper.x0 or box.x1 > paper.x1 or box.y0 < paper.y0 or box.y1 > paper.y1:
+        for axis in (ax.xaxis, ax.yaxis):
+            ticks |= {
+                label
+                for tick in axis.get_major_ticks() + axis.get_minor_ticks()
+                for label in (tick.label1, tick.label2)
+            }
+            found += [f"labels along {axis.axis_name} overlap"] if _overlap(axis) else []
+            out = any(box.x0 < paper.x0 or box.x1 > paper.x1 for box in _label_boxes(axis))
+            found += [f"labels along {axis.axis_name} leave the figure"] if out else []
+    for text in set(figure.findobj(Text)) - ticks:
+        box = text.get_window_extent()
+        inside = paper.x0 <= box.x0 and box.x1 <= paper.x1 and paper.y0 <= box.y0 and box.y1 <= paper.y1
+        if text.get_visible() and text.get_text().strip() and not inside:
             found.append(f"{text.get_text()!r} leaves the figure")
     return found
