@@ -56,7 +56,7 @@ GRAPHS = {
     },
 }
 RANKS = {"tiny": (1, 2), "small": (1, 2, 4, 8), "full": (1, 2, 4, 8, 16)}
-PATIENCE = {"tiny": 0.0, "small": 0.5, "full": 0.4}  # seconds after which an engine is not repeated
+PATIENCE = {"tiny": 0.0, "small": 0.5, "full": 0.3}  # seconds after which an engine is not repeated
 LIMIT = {"tiny": 120.0, "small": 180.0, "full": 240.0}  # seconds of a job
 
 

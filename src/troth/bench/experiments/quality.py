@@ -59,7 +59,7 @@ NUMBERS = {
     "small": {"a": 4, "b": 8, "c": 50, "d": 8, "n": 600, "k": 100, "s": 9, "t": 8, "m": 1000, "e": 5000},
     "full": {"a": 6, "b": 14, "c": 120, "d": 11, "n": 2000, "k": 300, "s": 11, "t": 10, "m": 5000, "e": 25000},
 }
-LARGE = {"tiny": 3_000, "small": 450_000, "full": 9_000_000}  # edges of the largest graphs of the catalogue here
+LARGE = {"tiny": 3_000, "small": 450_000, "full": 4_500_000}  # edges of the largest graphs of the catalogue here
 
 
 def tasks(setting: Setting) -> list[Task]:
