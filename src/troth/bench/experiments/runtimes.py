@@ -124,6 +124,10 @@ def wins(times: dict[str, dict[str, float]], name: str, others: list[str]) -> tu
 
 
 def _findings(records: list[dict[str, Any]], times: dict[str, dict[str, float]], page: Page) -> None:
+    edges = {record["graph"]: record["result"]["m"] for record in records}
+    name = DEFAULT if DEFAULT in times else min(times, key=lambda name: geometric_mean(times[name].values()))
+    rate = geometric_mean(edges[graph] / seconds for graph, seconds in times[name].items())
+    page.finding(f"{label(name)} matches {figures.count(rate)} edges a second, in the geometric mean of the graphs.")
     names = list(times)
     of = len(common(times, names))
     won = {name: wins(times, name, [other for other in names if other != name])[0] for name in names}

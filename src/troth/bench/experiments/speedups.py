@@ -73,6 +73,11 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
     if not on_gpu:
         heroes = [on_threads("suitor", max(cpu_threads(times), default=0))]
         page.note("No GPU was measured here: Suitor on the most CPU threads stands in for GPU-Suitor.")
+    else:
+        page.note(
+            "Speedups over CPU threads are those of the machines as well: the paper's K40 has 2.8 times the memory "
+            "bandwidth of its two CPUs (288 over 2 x 51.2 GB/s)."
+        )
     found = {hero: speedups(times, hero) for hero in heroes if hero in times}
     found = {hero: ratios for hero, ratios in found.items() if ratios}
     if found:
@@ -143,7 +148,7 @@ def _claims(found: dict[str, dict[str, list[float]]], page: Page) -> None:
     for name, greatest in PAPER_GREATEST.items():
         document = f"up to {greatest} times as fast as {label(name).replace('CPU', 'OMP')}"
         if name == on_threads("suitor", 16):
-            document += " (section 1.1 misprints 20)"
+            document += " (section 1.1 says 20)"
         ours = {hero: ratios[name][0] for hero, ratios in found.items() if name in ratios}
         if PAPER in ours:
             spelled = ", ".join(f"{label(hero)}: {figures.ratio(most)} times" for hero, most in ours.items())
