@@ -206,7 +206,11 @@ def _optimum(found: dict[str, dict[str, Any]]) -> float:
 
 def _weight_figure(exact: dict, page: Page) -> None:
     rows = {
-        title: {label(e): 100 * row["weight"] / _optimum(found) for e, row in found.items() if not _is_exact(e)}
+        title: {
+            "troth" if engine in TROTH else label(engine): 100 * row["weight"] / _optimum(found)
+            for engine, row in found.items()
+            if not _is_exact(engine)
+        }
         for title, found in exact.items()
     }
     if not any(rows.values()):
