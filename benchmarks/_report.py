@@ -4,37 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import subprocess
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from troth.bench.machine import facts
+
 HERE = Path(__file__).parent
-PACKAGES = ("troth", "numpy", "scipy", "numba", "networkit", "cupy-cuda12x", "cupy-cuda13x")
-
-
-def machine() -> dict:
-    """Where and with what this was measured."""
-    cpu = platform.processor()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [
-            line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        ]
-        cpu = names[0] if names else cpu
-    versions = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            versions[name] = None
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False).stdout
-    return {"cpu": cpu, "cores": os.cpu_count(), "versions": versions, "commit": commit.strip() or None}
 
 
 def show(title: str, rows: list[dict]) -> None:
@@ -47,10 +25,10 @@ def show(title: str, rows: list[dict]) -> None:
     Console(width=200).print(table)
 
 
-def ask(title: str, questions: dict[str, Callable], stem: str, facts: dict | None = None, **defaults: int) -> None:
+def ask(title: str, questions: dict[str, Callable], stem: str, **defaults: int) -> None:
     """Ask the questions that the command line names, print the answers and keep them in results/STEM.json.
 
-    ``defaults`` are options with whole numbers, which every question gets in this order; ``facts`` go with the machine.
+    ``defaults`` are options with whole numbers, which every question gets in this order.
     """
     parser = argparse.ArgumentParser(description=title.splitlines()[0])
     parser.add_argument("questions", nargs="*", choices=[*questions, []], help="by default all")
@@ -59,7 +37,7 @@ def ask(title: str, questions: dict[str, Callable], stem: str, facts: dict | Non
     parser.add_argument("--output", type=Path, default=HERE / "results" / f"{stem}.json")
     options = parser.parse_args()
     numbers = {name: getattr(options, name) for name in defaults}
-    results = {"machine": machine() | (facts or {}), **numbers}
+    results = {"machine": facts(), **numbers}
     for name in options.questions or questions:
         results[name] = questions[name](*numbers.values())
         show(f"{name}: {questions[name].__doc__.splitlines()[0]}", results[name])

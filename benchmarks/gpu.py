@@ -199,5 +199,4 @@ QUESTIONS = {"goals": goals, "engines": engines, "types": types, "gate": gate, "
 
 
 if __name__ == "__main__":
-    properties = cp.cuda.runtime.getDeviceProperties(0)
-    ask(__doc__, QUESTIONS, "gpu", {"gpu": properties["name"].decode()}, repeats=5)
+    ask(__doc__, QUESTIONS, "gpu", repeats=5)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import troth
+from troth.cli.bench import bench
 from troth.cli.convert import convert
 from troth.cli.generate import FamilyHelp, generate
 from troth.cli.info import info
@@ -59,3 +60,4 @@ app.command()(verify)
 app.command()(info)
 app.command(cls=FamilyHelp)(generate)
 app.command()(convert)
+app.command()(bench)

@@ -1,0 +1,168 @@
+"""Raw results: JSON lines, one a finished task, only ever appended to.
+
+A folder of results may hold any number of ``*.jsonl`` files; all are read as one. To merge runs of several machines,
+put their files into one folder, or ``troth bench --merge FOLDER...``, which does that. A file begins each run with a
+line about the run (``"record": "run"``: machine, versions, commit, settings, what was left out) and goes on with its
+tasks (``"record": "task"``). What makes two tasks the same is ``identity``; the later line wins. The commit is not part
+of it: a new version of troth that is to be measured afresh gets a new folder. A torn last line, of a run that was
+killed, is passed over, and the next run starts on a line of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from troth.errors import TrothError
+from troth.io.files import refusing
+
+FILE = "results.jsonl"
+SAME = ("experiment", "size", "machine", "key", "origin", "seed", "repeats", "threads")
+
+
+def identity(line: dict[str, Any]) -> tuple:
+    """What a task is: the same tuple, and it need not be run again."""
+    return tuple(line.get(name) for name in SAME)
+
+
+def strict(value: Any) -> Any:
+    """A value in types that JSON has; numbers that are not finite become null."""
+    if isinstance(value, dict):
+        return {str(name): strict(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [strict(item) for item in value]
+    if hasattr(value, "tolist"):
+        return strict(value.tolist())
+    if isinstance(value, float):
+        return float(f"{value:.9g}") if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of one file; one that is torn ends it or is passed over."""
+    with refusing(path):
+        text = path.read_text(encoding="utf-8", errors="replace")
+    for line in text.split("\n"):
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict) and found.get("record") in ("run", "task"):
+            yield found
+
+
+class Store:
+    """The results of a folder, and the file that this run appends to; ``with`` closes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runs: dict[str, dict[str, Any]] = {}
+        self.tasks: dict[tuple, dict[str, Any]] = {}
+        self._file = None
+        for path in sorted(folder.glob("*.jsonl")):
+            self._take(path)
+
+    def _take(self, path: Path) -> None:
+        for line in read_lines(path):
+            if line["record"] == "run":
+                self.runs[line["run"]] = line
+            else:
+                self.tasks[identity(line)] = line
+
+    def has(self, line: dict[str, Any]) -> bool:
+        """Whether this task need not be run again; one that failed by a fault of the program must."""
+        return identity(line) in self.tasks and "fault" not in self.tasks[identity(line)]
+
+    def append(self, line: dict[str, Any]) -> None:
+        """Add a line, and have it on disk before going on."""
+        line = strict(line)
+        if self._file is None:
+            with refusing(self.folder / FILE):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._file = open(self.folder / FILE, "ab+")  # noqa: SIM115 - closed at exit
+                if self._file.tell():
+                    self._file.seek(-1, os.SEEK_END)
+                    if self._file.read() != b"\n":
+                        self._file.write(b"\n")
+        self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        if line["record"] == "run":
+            self.runs[line["run"]] = line
+        else:
+            self.tasks[identity(line)] = line
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def merge(self, other: Path) -> int:
+        """Append what another folder, or file, has and this one has not; returns how many tasks."""
+        paths = sorted(other.glob("*.jsonl")) if other.is_dir() else [other]
+        if not paths or not all(path.exists() for path in paths):
+            raise TrothError(f"{other}: no results there; a folder of results holds {FILE}")
+        fresh = 0
+        for path in paths:
+            for line in read_lines(path):
+                if line["record"] == "run" and line["run"] not in self.runs:
+                    self.append(line)
+                elif line["record"] == "task" and not self.has(line):
+                    self.append(line)
+                    fresh += 1
+        return fresh
+
+
+def by_engine(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """The least seconds by engine, then graph.
+
+    >>> by_engine([{"graph": "g", "engine": "suitor@cpu", "seconds": [0.3, 0.2]}])
+    {'suitor@cpu': {'g': 0.2}}
+    """
+    found: dict[str, dict[str, float]] = {}
+    for (graph, engine), seconds in least(records).items():
+        found.setdefault(engine, {})[graph] = seconds
+    return found
+
+
+def common(times: dict[Any, dict[str, float]], names: Iterable[Any]) -> list[str]:
+    """The graphs that all of these engines have, of ``times[engine][graph]``.
+
+    >>> common({"a": {"grid": 1.0, "path": 2.0}, "b": {"path": 3.0}}, ["a", "b"])
+    ['path']
+    """
+    found = [set(times.get(name, ())) for name in names]
+    return sorted(set.intersection(*found)) if found else []
+
+
+def agreement(records: list[dict[str, Any]]) -> tuple[int, int]:
+    """On how many graphs all records have the same matching, and of how many.
+
+    >>> agreement([{"graph": "g", "result": {"mates": "a1"}}, {"graph": "g", "result": {"mates": "b2"}}])
+    (0, 1)
+    """
+    found: dict[str, set[str]] = {}
+    for record in records:
+        found.setdefault(record["graph"], set()).add(record["result"]["mates"])
+    return sum(len(mates) == 1 for mates in found.values()), len(found)
+
+
+def least(records: list[dict[str, Any]]) -> dict[tuple[str, str], float]:
+    """The least seconds by graph and engine, as the paper counts.
+
+    >>> least([{"graph": "g", "engine": "suitor@cpu", "seconds": [0.3, 0.2]}])
+    {('g', 'suitor@cpu'): 0.2}
+    """
+    found: dict[tuple[str, str], float] = {}
+    for record in records:
+        if record.get("seconds"):
+            key = record["graph"], record["engine"]
+            found[key] = min([*record["seconds"], found.get(key, math.inf)])
+    return found

@@ -1,0 +1,150 @@
+"""``troth bench``: run the experiments, and report."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from troth.cli import _options as o
+from troth.cli._report import waiting
+from troth.errors import TrothError
+
+if TYPE_CHECKING:
+    from troth.bench.setting import Setting
+    from troth.bench.store import Store
+
+Size = StrEnum("Size", ["tiny", "small", "full"])
+
+
+def _words(given: list[str] | None) -> list[str]:
+    return [word for each in given or () for word in each.split(",") if word]
+
+
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Experiments; by default all.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where results, figures and the report go."),
+    ] = None,
+    size: Annotated[
+        Size, typer.Option("--size", help="tiny takes seconds, small minutes, full what memory holds.")
+    ] = Size.small,
+    graphs: Annotated[
+        list[str] | None,
+        typer.Option("--graphs", metavar="NAME,...", help="Graphs or families; * stands for anything."),
+    ] = None,
+    engines: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--engines", metavar="NAME,...", help="Engines, such as suitor@cpu, or an algorithm, or a device."
+        ),
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Runs of each measurement.")] = 10,
+    seed: o.SeedOption = 0,
+    threads: o.ThreadsOption = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", metavar="N", min=0, help="Stop after so long; the same command goes on."),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", metavar="FOLDER", help="Also its MatrixMarket and METIS files.")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option("--cache", metavar="FOLDER", help="Where generated graphs are kept.")
+    ] = None,
+    merge: Annotated[
+        list[Path] | None, typer.Option("--merge", metavar="FOLDER", help="Take in results of another folder or file.")
+    ] = None,
+    report_only: Annotated[bool, typer.Option("--report-only", help="Measure nothing; draw what is stored.")] = False,
+    list_names: Annotated[bool, typer.Option("--list", help="Print the names of the experiments.")] = False,
+    catalogue: Annotated[bool, typer.Option("--catalogue", help="Print the table of graphs.")] = False,
+) -> None:
+    """Run the experiments of the documents, and report.
+
+    Leaves raw results (JSON lines), figures (PNG, SVG) and index.html in the folder. What is there already is not
+    measured again, so an interrupted run goes on where it stopped.
+
+    \b
+    Examples:
+      troth bench --list
+      troth bench sizes ties --size tiny -o results
+      troth bench --size full --minutes 8 -o results
+      troth bench --report-only --merge other -o results
+    """
+    from troth.bench import experiments
+
+    if list_names:
+        typer.echo("\n".join(experiments.names()))
+        return
+    if catalogue:
+        _print_catalogue(folder)
+        return
+    chosen = list(names or experiments.names())
+    for name in chosen:
+        experiments.load(name)
+    if output is None:
+        raise TrothError("troth bench needs --output FOLDER, where results, figures and the report go")
+    from troth.bench import figures
+    from troth.bench.setting import Setting
+    from troth.bench.store import Store
+
+    figures.pyplot()  # refuse before any work where figures cannot be drawn
+    with Store(output) as store:
+        for other in merge or ():
+            typer.echo(f"{other}: {store.merge(other)} tasks taken in")
+        setting = Setting(
+            size=size.value, graphs=_words(graphs), engines=_words(engines), repeats=repeats, seed=seed,
+            threads=threads, folder=folder, cache=cache,
+        )  # fmt: skip
+        fine = report_only or _measure(chosen, setting, store, minutes)
+        fine &= _draw(store, output, must=report_only)
+    raise typer.Exit(code=0 if fine else 1)
+
+
+def _measure(names: list[str], setting: Setting, store: Store, minutes: float | None) -> bool:
+    """Run what is not stored yet, and say what was done; False where something failed."""
+    from troth.bench import runner
+    from troth.bench.engines import grouped
+
+    try:
+        outcome = runner.run(names, setting, store, minutes)
+    except KeyboardInterrupt:
+        typer.echo(f"what was measured is kept in {store.folder}; the same command goes on from there", err=True)
+        raise
+    for line in grouped(setting.left_out):
+        typer.echo(f"left out: {line}")
+    typer.echo(
+        f"{outcome.measured} measured, {outcome.stored} were there, {outcome.failed} failed, {outcome.left} left"
+        + ("; the same command goes on" if outcome.left else "")
+    )
+    return not outcome.failed
+
+
+def _draw(store: Store, output: Path, must: bool) -> bool:
+    """Write the report, where there is something to report; False where a part of it could not be drawn."""
+    from troth.bench import report
+
+    if not store.tasks and not must:
+        return True
+    with waiting("drawing"):
+        pages = report.write(store, output)
+    for page in pages:
+        for problem in page.crowded + ([f"{page.experiment}: {page.fault}"] if page.fault else []):
+            typer.echo(f"troth: could not be drawn well: {problem}", err=True)
+    typer.echo(f"report: {output / 'index.html'}")
+    return not any(page.fault for page in pages)
+
+
+def _print_catalogue(folder: Path | None) -> None:
+    from troth.bench import catalogue
+
+    found = catalogue.instances() + (catalogue.of_folder(folder) if folder else [])
+    rows = [("name", "family", "vertices", "edges", "spec")]
+    rows += [(each.name, each.family, f"{each.vertices:,}", f"{each.edges:,}", each.spec) for each in found]
+    widths = [max(len(row[at]) for row in rows) for at in range(4)]
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), row[1].ljust(widths[1]), row[2].rjust(widths[2]), row[3].rjust(widths[3])]
+        typer.echo("  ".join([*cells, row[4]]))

@@ -1,0 +1,34 @@
+"""One tiny run of all experiments, which the tests of the report look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from troth.bench import experiments, report, runner
+from troth.bench.setting import Setting
+from troth.bench.store import Store
+
+
+class Run(NamedTuple):
+    """What ``troth bench --size tiny`` leaves: its folder, what it did, and the pages of its report."""
+
+    folder: Path
+    outcome: runner.Outcome
+    pages: list[report.Page]
+
+
+@pytest.fixture(scope="session")
+def graphs(tmp_path_factory):
+    """A folder for cached graphs."""
+    return tmp_path_factory.mktemp("graphs")
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory, graphs):
+    folder = tmp_path_factory.mktemp("bench")
+    with Store(folder) as store:
+        outcome = runner.run(experiments.names(), Setting(size="tiny", repeats=2, cache=graphs), store)
+        return Run(folder, outcome, report.write(store, folder))

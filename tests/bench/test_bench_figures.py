@@ -1,0 +1,74 @@
+"""Figures: styles that differ, profiles that are right, and labels that can be read."""
+
+from __future__ import annotations
+
+import pytest
+
+import troth
+from troth.bench import figures
+
+
+@pytest.fixture
+def styled():
+    plt = figures.pyplot()
+    with plt.rc_context(figures.STYLE):
+        yield
+    plt.close("all")
+
+
+def test_no_two_styles_are_alike():
+    seen = [tuple(map(str, figures.style(number).values())) for number in range(84)]
+    assert len(set(seen)) == 84
+    first = [figures.style(number) for number in range(len(figures.COLOURS))]
+    assert len({style["color"] for style in first}) == len({style["marker"] for style in first}) == len(first)
+
+
+def test_performance_profile(styled):
+    figure, ax = figures.new()
+    figures.performance_profile(ax, {"a": {"g": 1.0, "h": 4.0}, "b": {"g": 2.0, "h": 1.0}, "c": {"g": 1.0}})
+    lines = {line.get_label(): line for line in ax.get_lines()}
+
+    def share(name: str, at: float) -> float:
+        x, y = lines[name].get_data()
+        return max(value for place, value in zip(x, y, strict=True) if place <= at)
+
+    assert [share("a", x) for x in (1, 2, 4)] == [0.5, 0.5, 1.0]
+    assert [share("b", x) for x in (1, 2, 4)] == [0.5, 1.0, 1.0]
+    assert share("c", 32) == 0.5  # what an engine lacks counts as never
+    assert not figures.crowded(figure)
+
+
+def test_sorted_curves_in_the_order_of_one(styled):
+    _, ax = figures.new()
+    figures.sorted_curves(ax, {"a": [1.0, 3.0, 2.0], "b": [10.0, None, 20.0]}, order="a")
+    first, second = (list(line.get_ydata()) for line in ax.get_lines())
+    assert first == [3.0, 2.0, 1.0]
+    assert second[1:] == [20.0, 10.0]
+
+
+def test_helpers_draw_what_can_be_read(styled):
+    values = {f"a rather long name, {row}": {"hash": 1.0 + row, "low": 30.0} for row in range(4)}
+    for draw, words in (
+        (figures.bars, (values, True)),
+        (figures.dots, (values,)),
+        (figures.scaling, ({"a": {1: 4.0, 2: 2.5, 16: 1.0}},)),
+    ):
+        figure, ax = figures.new()
+        draw(ax, *words)
+        figures.legend(ax)
+        assert not figures.crowded(figure)
+
+
+def test_crowded_finds_what_cannot_be_read(styled):
+    figure, ax = figures.new()
+    ax.set_xticks([0, 0.01, 1], ["a long label", "another label", "c"])
+    ax.text(2.0, 0.5, "outside", transform=ax.transAxes, in_layout=False)
+    found = figures.crowded(figure)
+    assert "labels along x overlap" in found
+    assert "'outside' leaves the figure" in found
+
+
+def test_without_matplotlib_one_line_says_so(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    with pytest.raises(troth.TrothError, match=r"troth\[plot\]"):
+        figures.pyplot()

@@ -1,0 +1,223 @@
+"""Runtimes, speedups, variants, tuning, handshake: bounded tasks, and claims that follow from the numbers."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import pytest
+
+from troth.bench import engines, figures, machine, report, runner
+from troth.bench.experiments import handshake, runtimes, speedups, tuning, variants
+from troth.bench.setting import Setting
+from troth.bench.store import Store
+
+MODULES = (runtimes, variants, tuning, handshake)
+
+
+def record(graph, engine, seconds, params=None, **result):
+    """As ``present`` gets it; the least of the seconds counts."""
+    stats = {"rounds": 3, "edges": [5, 1, 0], "edges_read": 10} | result.pop("stats", {})
+    result = {"n": 10, "m": 20, "mates": "a1", "stats": stats} | result
+    return {"graph": graph, "engine": engine, "params": params or {}, "seconds": [9.0, seconds], "result": result}
+
+
+class Page(report.Page):
+    """A page whose figures are looked at, but not saved."""
+
+    def figure(self, figure, name, caption):
+        assert figures.crowded(figure) == []
+        figures.pyplot().close(figure)
+
+
+def claims(module, records, folder):
+    """What the module's page claims: measured and verdict, in the order of the page."""
+    page = Page(module.NAME, {"name": "m"}, "full", folder, module.NAME)
+    with figures.pyplot().rc_context(figures.STYLE):
+        module.present(records, page)
+    return [(claim["measured"], claim["verdict"]) for claim in page.claims]
+
+
+@pytest.fixture
+def large_machine(monkeypatch):
+    """Sixteen cores and a GPU, as far as planning goes."""
+    monkeypatch.setattr(machine, "cores", lambda: 16)
+    monkeypatch.setattr(machine, "memory", lambda: 2**37)
+    monkeypatch.setattr(machine, "gpu", lambda: {"name": "a GPU", "memory": 2**37})
+    monkeypatch.setattr(engines, "missing", lambda name, cores: None)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.NAME)
+def test_tasks_are_bounded_and_by_graph(module, large_machine):
+    found = module.tasks(Setting(size="full"))
+    assert len({task.key for task in found}) == len(found)
+    assert 50 <= len(found) <= 1000
+    assert sum(task.cost for task in found) < 480
+    graphs = [task.graph for task in found]
+    assert len(list(groupby(graphs))) == len(set(graphs))
+    assert {engines.read(task.engine).device for task in found} == {"cpu", "cuda"}
+
+
+def test_graphs_that_are_named_are_taken_whatever_their_size(large_machine):
+    for module in MODULES:
+        found = module.tasks(Setting(size="full", graphs=["rmat-1g", "road-100k"]))
+        assert {task.graph for task in found} == {"rmat-1g", "road-100k"}
+
+
+def test_contenders_of_the_paper(large_machine):
+    found = {task.engine for task in runtimes.tasks(Setting(size="full", graphs=["rmat-1m"]))}
+    cpu = {f"{name}@cpu:threads={count}" for name in ("suitor", "locally-dominant") for count in (2, 16)}
+    assert found == cpu | {"suitor@cuda", "suitor@cuda:variant=nosync", "locally-dominant@cuda"}
+    assert {runtimes.on_threads("suitor", 3)} < set(runtimes.contenders(3))  # as many as there are
+
+
+def test_speedups_present_what_runtimes_measured(tiny):
+    store = Store(tiny.folder)
+    names = {task["experiment"] for task in store.tasks.values()}
+    assert "runtimes" in names
+    assert "speedups" not in names
+    pages = [page.experiment for page in tiny.pages]
+    assert pages.index("speedups") == pages.index("runtimes") + 1
+    with Store(tiny.folder) as store:
+        again = Setting(size="tiny", repeats=2)
+        assert runner.run(["speedups", "runtimes"], again, store).measured == 0
+
+
+def test_runtimes_claims(tmp_path):
+    """NoSync wins on two graphs of three; Suitor on two threads on one."""
+    times = {
+        "suitor@cuda": (1, 1, 1),
+        "suitor@cuda:variant=nosync": (2, 2, 8),
+        "locally-dominant@cuda": (5, 5, 5),
+        "suitor@cpu:threads=2": (6, 9, 9),
+        "locally-dominant@cpu:threads=2": (7, 8, 8),
+    }
+    records = [record(f"g{at}", name, s / 1e3) for name, found in times.items() for at, s in enumerate(found)]
+    (gpu, gpu_verdict), (cpu, cpu_verdict) = claims(runtimes, records, tmp_path)
+    assert "fastest of the four on 2 of 3 graphs" in gpu
+    assert "troth's own kernels on 3" in gpu
+    assert "faster one on 1 of 3 graphs" in cpu
+    assert (gpu_verdict, cpu_verdict) == ("held", "not held")
+
+
+def test_speedups_counts_beside_the_papers(tmp_path):
+    ratios = (0.5, 5.0, 50.0, 500.0)
+    records = [record(f"g{at}", runtimes.PAPER, 1e-3) for at in range(4)]
+    records += [record(f"g{at}", runtimes.GPU_LD, 1e-3 * ratio) for at, ratio in enumerate(ratios)]
+    records += [record(f"g{at}", runtimes.on_threads("suitor", 2), 1e-3 * at) for at in (19, 20, 21)]
+    records += [record("g19", runtimes.PAPER, 1e-3), record("g21", runtimes.PAPER, 1e-3)]
+    found = claims(speedups, records, tmp_path)
+    assert found[0] == (
+        "GPU-Suitor (NoSync): slower on 1, 1 to 10x on 1, 10 to 100x on 1, over 100x on 1 of 4 graphs",
+        "held",
+    )
+    assert found[1] == ("GPU-Suitor (NoSync): 21 times", "held")  # g20 was not measured by both
+    assert [verdict for _, verdict in found[2:]] == ["not tested"] * 3
+
+
+def test_only_graphs_of_the_papers_size_count_where_there_are_some():
+    small, large = record("small", "x", 1.0, m=10**5), record("large", "x", 1.0, m=10**6)
+    assert runtimes.in_range([small, large]) == [large]
+    assert runtimes.in_range([small]) == [small]
+
+
+def test_variants_claims(tmp_path):
+    """NoSync is the best on nine of ten graphs, and three times as slow as SyncLB on the last."""
+    records = []
+    for at in range(10):
+        slow = at == 9
+        times = (6.0 if slow else 1.0, 2.0, 2.2, 1.9 if not slow else 2.1)
+        records += [record(f"g{at}", name, s / 1e3) for name, s in zip(variants.FOUR, times, strict=True)]
+    records[0]["result"]["stats"]["rounds"] = 120
+    records += [record("g0", variants.DOMINANT, 1e-3, stats={"edges_read": 90})]
+    records += [record("g0", variants.SORTED[variants.DOMINANT], 1e-3, stats={"edges_read": 40})]
+    found = claims(variants, records, tmp_path)
+    assert found[0] == ("on 9 of 10 graphs", "held")
+    assert found[1] == ("at most 3 times (g9)", "held")
+    assert [verdict for _, verdict in found[2:6]] == ["held"] * 4
+    assert "SyncLB takes 1.67 times as long as NoSync, and 0.91 times as long as SyncNoLB" in found[3][0]
+    assert "to 120 (g0) iterations" in found[5][0]
+    assert "sorted lists reads at most 0.80 entries" in found[6][0]  # of 10 vertices and 40 entries
+    assert found[6][1] == "held"
+
+
+def tuned(seconds):
+    """Records of all combinations on two graphs, by a function of threads, vertices and graph."""
+    return [
+        record(graph, tuning.GPU, 1e-3 * seconds(*each, graph), dict(zip(tuning.PARAMS, each, strict=True)))
+        for each in tuning.COMBINATIONS
+        for graph in ("a", "b")
+    ]
+
+
+def test_tuning_claims(tmp_path):
+    def seconds(block, warp, graph):
+        return (warp / 8 if warp > 8 else 8 / warp) * (block / 128) ** 0.1 * (1 if graph == "a" else 2)
+
+    found = claims(tuning, tuned(seconds), tmp_path)
+    assert [verdict for _, verdict in found] == ["held"] * 4
+    assert found[1][0] == "the best number is 8; 8 take 1.00 times as long in the mean"
+    assert found[2][0].startswith("the worst number is 256, with 256 threads: 34 times in the mean and up to 34 times")
+    assert found[3][0] == "times of 8 vertices, in the mean: 4 2.00, 2 4.00, 1 8.00"
+
+
+def test_tuning_claims_that_do_not_hold(tmp_path):
+    found = claims(tuning, tuned(lambda block, warp, graph: block / warp**0.1), tmp_path)
+    assert [verdict for _, verdict in found] == ["not held"] * 3 + ["held"]
+
+
+def test_tuning_leaves_out_graphs_that_are_not_complete(tmp_path):
+    records = tuned(lambda block, warp, graph: warp)
+    found = claims(tuning, [each for each in records if each is not records[-1]], tmp_path)
+    assert found[1] == ("the best number is 1; 8 take 8.00 times as long in the mean", "not held")
+
+
+def test_handshake_claims(tmp_path):
+    phases = dict.fromkeys(handshake.KERNELS, 1e-3) | {"kernels": 8e-3} | dict.fromkeys(handshake.PHASES, 1e-3)
+    records = [record("g", handshake.GPU, 4e-3, phases=phases)]
+    records += [
+        record("g", handshake.GPU, s, {"gpu_threads": count}, phases=phases) for count, s in ((32, 8e-3), (64, 2e-3))
+    ]
+    records += [record("g", f"{handshake.CPU}:threads={count}", 8e-3 / count, phases=phases) for count in (1, 2)]
+    found = claims(handshake, records, tmp_path)
+    assert found == [
+        ("from 3 to 3 rounds, and each leaves fewer edges than the one before", "held"),
+        ("one matching on 1 of 1 graphs, whatever the number of CPU and GPU threads", "held"),
+        ("with a thread for each item the time is 2.00 times that of the best number, which is from 64 to 64", "held"),
+        (
+            "in the geometric mean the six kernels are 1 times as fast as the best number of CPU threads, from 1 to 1 "
+            "times",
+            "not held",
+        ),
+    ]
+
+
+def test_handshake_rounds_are_those_of_the_engine(tiny):
+    """Whatever the threads: the same rounds, edges and mates."""
+    found = {}
+    for task in Store(tiny.folder).tasks.values():
+        if task["experiment"] == "handshake":
+            result = task["result"]
+            assert result["stats"]["edges"][-1] == 0
+            assert len(result["stats"]["edges"]) == result["stats"]["rounds"]
+            found.setdefault(task["graph"], []).append((result["stats"]["edges"], result["mates"]))
+    assert len(found) > 1
+    assert all(each == seen[0] for seen in found.values() for each in seen)
+
+
+@pytest.mark.gpu
+def test_tiny_run_on_a_gpu(tmp_path, graphs):
+    """Every contender runs, agrees, and is drawn."""
+    setting = Setting(size="tiny", repeats=1, graphs=["rmat", "road"], engines=["cuda"], cache=graphs)
+    names = ["runtimes", "speedups", "variants", "tuning", "handshake"]
+    with Store(tmp_path) as store:
+        outcome = runner.run(names, setting, store)
+        pages = report.write(store, tmp_path)
+    assert (outcome.failed, outcome.left, setting.left_out) == (0, 0, {})
+    assert [(page.experiment, page.fault, page.crowded) for page in pages] == [(name, None, []) for name in names]
+    mates = {}
+    for task in store.tasks.values():
+        mates.setdefault((task["graph"], task["experiment"] == "handshake"), set()).add(task["result"]["mates"])
+    assert len(mates) == 4  # handshaking breaks ties in its own way
+    assert all(len(found) == 1 for found in mates.values())
+    verdicts = {claim["verdict"] for page in pages for claim in page.claims if page.experiment == "tuning"}
+    assert verdicts <= {"held", "not held"}
