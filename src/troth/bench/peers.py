@@ -215,7 +215,7 @@ PEERS = {
     "networkit-suitor": Peer("NetworKit Suitor", "networkit", _networkit, _networkit_suitor),
     "networkit-sorted": Peer("NetworKit sorted Suitor", "networkit", _networkit, _networkit_sorted),
     "networkit-growing": Peer("NetworKit path growing", "networkit", _networkit, _networkit_growing),
-    "networkx": Peer("NetworkX, exact", "networkx", _networkx, _networkx_mates, exact=True, pace=4e-6),
-    "rustworkx": Peer("rustworkx, exact", "rustworkx", _rustworkx, _rustworkx_mates, exact=True, pace=8e-8),
-    "scipy": Peer("SciPy, exact", "scipy", _scipy, _scipy_mates, exact=True, bipartite=True, pace=2e-9),
+    "networkx": Peer("NetworkX (exact)", "networkx", _networkx, _networkx_mates, exact=True, pace=4e-6),
+    "rustworkx": Peer("rustworkx (exact)", "rustworkx", _rustworkx, _rustworkx_mates, exact=True, pace=8e-8),
+    "scipy": Peer("SciPy (exact)", "scipy", _scipy, _scipy_mates, exact=True, bipartite=True, pace=2e-9),
 }

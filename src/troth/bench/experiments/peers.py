@@ -27,7 +27,7 @@ METHOD = (
     "libraries find; they are asked only where they are expected to need some seconds, since their time grows with "
     "vertices times edges."
 )
-TROTH = {"suitor@cpu": "troth, CPU", "suitor@cuda": "troth, GPU"}
+TROTH = {"suitor@cpu": "troth on the CPU", "suitor@cuda": "troth on the GPU"}
 # Small enough for the exact libraries: title and spec, by size.
 EXACT = {
     "tiny": {
@@ -229,6 +229,10 @@ def _ratios(graphs: dict, ours: str, theirs: str, what: str) -> dict[str, float]
     return {title: found[theirs][what] / found[ours][what] for title, found in both.items()}
 
 
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+
+
 def _speed(graphs: dict, page: Page) -> None:
     rows = []
     for ours, name in TROTH.items():
@@ -254,8 +258,8 @@ def _speed(graphs: dict, page: Page) -> None:
             )
             if theirs in ("networkit-suitor", "rustworkx", "scipy"):
                 page.finding(
-                    f"{name}, is {whole[low]:.3g} to {whole[high]:.3g} times as fast as {label(theirs)}, "
-                    f"from matrix to mates, {middle:.3g} in the geometric mean of {len(whole)} graphs."
+                    f"{name} is {_times(whole[low])} to {_times(whole[high])} times as fast as {label(theirs)}, from "
+                    f"matrix to mates, {_times(middle)} in the geometric mean of {len(whole)} graphs."
                 )
     page.table(rows, "How many times as fast troth is, from matrix to mates (geometric means)")
 

@@ -248,7 +248,7 @@ def _cells(kind: str, family: str, rows: dict[str, dict[str, Any]]) -> list[dict
             "graph": row["graph"] if kind == "large" else family,
             "vertices": row["n"],
             "edges": row["m"],
-            "algorithm": engines.label(engine) if engine != OPTIMUM else f"exact, {peers.PEERS[row['by']].label}",
+            "algorithm": engines.label(engine) if engine != OPTIMUM else peers.PEERS[row["by"]].label,
             "weight": row["weight"],
             "% of the optimum": f"{100 * row['weight'] / best['weight']:.2f}" if best else None,
             "% proven": f"{100 * row['ratio']:.2f}" if "ratio" in row else None,
