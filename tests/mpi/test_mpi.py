@@ -28,7 +28,8 @@ pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec")
 
 def launch(ranks: int, *command, cwd=None) -> subprocess.CompletedProcess:
     words = [MPIEXEC, "-n", str(ranks), sys.executable, *map(str, command)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, cwd=cwd)
+    before = dict(os.environ)  # without what MPI has added behind Python's back, if it was started in this process
+    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, cwd=cwd, env=before)
 
 
 def run_job(ranks: int, name: str, *words) -> None:
