@@ -14,10 +14,10 @@ from troth.bench import experiments
 
 HEAD = """# The documents' claims, and ours
 
-Every claim of the documents that an experiment of `troth bench` can test, what was measured, and whether it held. Written by
-`python benchmarks/claims.py`, from the results in `benchmarks/experiments/`, where the report, `index.html`, has the figures. "differs"
-means that the two cannot be compared, "not tested" that this machine cannot run it. The graphs are those of the catalogue, not
-the documents' own.
+Every claim of the documents that an experiment of `troth bench` can test, what was measured, and whether it held. This
+page is written by `python benchmarks/claims.py` from the results in `benchmarks/experiments/`; the report there,
+`index.html`, has the figures. "differs" means that the two cannot be compared, "not tested" that the machine cannot run
+it. The graphs are those of the catalogue, not the documents' own.
 """
 
 
