@@ -1,6 +1,8 @@
-"""docs/claims.md, the documents' claims beside what was measured, from the claims.json of ``troth bench``.
+"""The documents' claims beside what was measured, as a page: from the claims.json that ``troth bench`` leaves.
 
     python benchmarks/claims.py benchmarks/experiments docs/claims.md
+
+Run it again whenever the results have grown.
 """
 
 from __future__ import annotations
