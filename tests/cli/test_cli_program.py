@@ -57,7 +57,15 @@ def test_a_closed_pipe_is_quiet(program):
     assert process.wait() == 141
 
 
-def test_interrupt(run, monkeypatch):
+@pytest.fixture
+def listening():
+    """Ctrl-C is heard, also where a shell started the tests in the background, deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_interrupt(run, monkeypatch, listening):
     def read_graph(*_):
         signal.raise_signal(signal.SIGINT)
 
