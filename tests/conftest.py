@@ -15,6 +15,7 @@ settings.register_profile("troth", deadline=None)
 settings.load_profile("troth")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items):
     """Where tests run in several processes, a file stays in one; those of the experiments share a run of them all."""
     for item in items:

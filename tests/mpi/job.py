@@ -217,11 +217,14 @@ def command_line(comm, folder: str, refused: str) -> None:
         assert reason in err, (words, err)
 
     graph = troth.read("g.csr")
-    code, out, _ = run("match", "g.csr", "--partition", "hash", "-o", "mates.txt", "--json")
-    assert code == 0
-    assert json.loads(out)["ranks"] == comm.size
+    m = troth.match(graph, device="cpu", certify=True)
+    words = ("-a", "async-notify", "--partition", "hash", "--certify", "-o", "mates.txt", "--json")
+    code, out, _ = run("match", "g.csr", *words)
+    facts = json.loads(out)
+    assert (code, facts["ranks"], facts["weight"], facts["pairs"]) == (0, comm.size, m.weight, m.cardinality)
+    assert facts["certificate"]["ratio"] == m.certificate.ratio
     mate = troth.io.read_mates("mates.txt")
-    assert mate.tolist() == troth.match(graph, device="cpu").mate.tolist()
+    assert mate.tolist() == m.mate.tolist()
     apart = mate.copy()
     apart[apart[np.argmax(apart >= 0)]] = -1
     for name, mates in (
