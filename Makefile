@@ -39,9 +39,9 @@ demo: $(READY)
 	@echo
 	$(BIN)/troth verify demo/graph.csr demo/mates.txt --algorithm suitor
 
-# Files go to a few processes, each whole (see tests/conftest.py), since a file's tests compile the same kernels.
+# Files go to a few processes, each whole, since a file's tests compile the same kernels.
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check

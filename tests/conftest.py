@@ -15,14 +15,6 @@ settings.register_profile("troth", deadline=None)
 settings.load_profile("troth")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
-def pytest_collection_modifyitems(items):
-    """Where tests run in several processes, a file stays in one; those of the experiments share a run of them all."""
-    for item in items:
-        folder = item.path.parent
-        item.add_marker(pytest.mark.xdist_group("bench" if folder.name == "bench" else str(item.path)))
-
-
 def pytest_runtest_setup(item):
     if item.get_closest_marker("gpu"):
         from troth.cuda._device import is_available
