@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from troth.cpu._jit import kernel
+from troth.cpu._jit import inlined, kernel
 from troth.cpu.gate import edges_to_csr
 from troth.generate.draw import below, share
 from troth.generate.weights import weigh
@@ -35,23 +35,30 @@ def count_and_fill(n: int, kernel: Callable, *args) -> Structure:
 # ---- lattices ----
 
 
+@inlined
+def lattice_row(v, depth, height, width, unknowns, offsets, fill, at, indices):
+    """The entries of vertex v, written from ``at`` on or only counted; returns where they end."""
+    node = v // unknowns
+    z, y, x = node // (width * height), node // width % height, node % width
+    for k in range(len(offsets)):
+        dz, dy, dx = offsets[k, 0], offsets[k, 1], offsets[k, 2]
+        if 0 <= z + dz < depth and 0 <= y + dy < height and 0 <= x + dx < width:
+            u = (node + (dz * height + dy) * width + dx) * unknowns
+            if fill:
+                for w in range(u, u + unknowns):
+                    if w != v:
+                        indices[at] = w
+                        at += 1
+            else:
+                at += unknowns - (u <= v < u + unknowns)
+    return at
+
+
 @kernel
 def _lattice(first, last, depth, height, width, unknowns, offsets, fill, indptr, indices):
     for v in range(first, last):
-        node = v // unknowns
-        z, y, x = node // (width * height), node // width % height, node % width
         at = indptr[v] if fill else 0
-        for k in range(len(offsets)):
-            dz, dy, dx = offsets[k, 0], offsets[k, 1], offsets[k, 2]
-            if 0 <= z + dz < depth and 0 <= y + dy < height and 0 <= x + dx < width:
-                u = (node + (dz * height + dy) * width + dx) * unknowns
-                if fill:
-                    for w in range(u, u + unknowns):
-                        if w != v:
-                            indices[at] = w
-                            at += 1
-                else:
-                    at += unknowns - (u <= v < u + unknowns)
+        at = lattice_row(v, depth, height, width, unknowns, offsets, fill, at, indices)
         if not fill:
             indptr[v + 1] = at
 

@@ -48,19 +48,17 @@ def swap(comm, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _alltoallv(comm, values: np.ndarray, counts: np.ndarray, came: np.ndarray) -> np.ndarray:
-    # Bytes, so that every type of NumPy is carried alike.
     values, width = np.ascontiguousarray(values), values.dtype.itemsize
     found = np.empty(int(came.sum()), values.dtype)
-    sent = [values.view(np.uint8), counts * width, starts_of(counts)[:-1] * width, _byte()]
-    wanted = [found.view(np.uint8), came * width, starts_of(came)[:-1] * width, _byte()]
-    wait(comm, comm.Ialltoallv(sent, wanted))
+    wait(comm, comm.Ialltoallv(_in_bytes(values, counts, width), _in_bytes(found, came, width)))
     return found
 
 
-def _byte():
+def _in_bytes(values: np.ndarray, counts: np.ndarray, size: int) -> list:
+    """A buffer of parts as MPI takes it, ``size`` bytes a record: so every type of NumPy is carried alike."""
     from mpi4py import MPI
 
-    return MPI.BYTE
+    return [values.view(np.uint8), counts * size, starts_of(counts)[:-1] * size, MPI.BYTE]
 
 
 class Neighbourhood:
@@ -84,12 +82,11 @@ class Neighbourhood:
         wait(self.topology, self.start_swap(values, counts, found, came, width))
 
     def start_swap(self, values: np.ndarray, counts: np.ndarray, found: np.ndarray, came: np.ndarray, width: int):
+        """The request of a ``swap``, which goes on by itself."""
         size = values.dtype.itemsize * width
-        sent = [values.view(np.uint8), counts * size, starts_of(counts)[:-1] * size, _byte()]
-        wanted = [found.view(np.uint8), came * size, starts_of(came)[:-1] * size, _byte()]
         self.bytes += int(counts.sum()) * size
         self.messages += int(np.count_nonzero(counts))
-        return self.topology.Ineighbor_alltoallv(sent, wanted)
+        return self.topology.Ineighbor_alltoallv(_in_bytes(values, counts, size), _in_bytes(found, came, size))
 
     def free(self) -> None:
         self.topology.Free()

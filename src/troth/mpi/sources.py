@@ -22,7 +22,7 @@ import numpy as np
 
 from troth.cpu._jit import kernel
 from troth.errors import TrothError
-from troth.generate.host import DRAWS
+from troth.generate.host import DRAWS, lattice_row
 from troth.generate.spec import Request, is_spec, read_request, split_spec
 from troth.generate.weights import INCREASING, RULES, UNIT, edge_weight
 from troth.graph import MAX_VERTICES
@@ -133,21 +133,10 @@ def _check_rows(source: str, comm, n: int, own: np.ndarray, found) -> None:
 
 @kernel
 def fill_lattice(own, depth, height, width, unknowns, offsets, fill, indptr, indices):
-    """The rows of the own vertices of a lattice (see ``generate/host.py``): lengths first, then the entries."""
+    """The rows of the own vertices of a lattice: lengths first, then the entries."""
     for i in range(own.size):
-        v = np.int64(own[i])
-        node = v // unknowns
-        z, y, x = node // (width * height), node // width % height, node % width
         at = indptr[i] if fill else 0
-        for k in range(len(offsets)):
-            dz, dy, dx = offsets[k, 0], offsets[k, 1], offsets[k, 2]
-            if 0 <= z + dz < depth and 0 <= y + dy < height and 0 <= x + dx < width:
-                u = (node + (dz * height + dy) * width + dx) * unknowns
-                for w in range(u, u + unknowns):
-                    if w != v:
-                        if fill:
-                            indices[at] = w
-                        at += 1
+        at = lattice_row(np.int64(own[i]), depth, height, width, unknowns, offsets, fill, at, indices)
         if not fill:
             indptr[i + 1] = at
 

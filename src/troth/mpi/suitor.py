@@ -416,8 +416,8 @@ def _run_in_shared_memory(node: Node, rows: SharedRows, graph: DistGraph, order:
         counts = []
     elif goes_in_waves(graph, order):
         visits = np.empty(some.stop - some.start, np.int32)
-        after = lambda _: node.together()  # noqa: E731
-        counts = propose_in_waves(arrays, order, threads, some.start, visits, state, scratch, after)
+        given = (arrays, order, threads, some.start, visits, state, scratch)
+        counts = propose_in_waves(*given, after=lambda _: node.together())
     else:
         chunk = chunk_size(graph.n, threads * node.comm.size)
         work = (propose_all, rows.cursor, chunk, *arrays, order, goes_down(order), state, scratch)
