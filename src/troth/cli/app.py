@@ -11,6 +11,7 @@ from troth.cli.convert import convert
 from troth.cli.generate import FamilyHelp, generate
 from troth.cli.info import info
 from troth.cli.match import AlgorithmHelp, match
+from troth.cli.show import show
 from troth.cli.strongest import strongest
 from troth.cli.verify import verify
 
@@ -59,3 +60,4 @@ app.command()(verify)
 app.command()(info)
 app.command(cls=FamilyHelp)(generate)
 app.command()(convert)
+app.command(cls=AlgorithmHelp)(show)

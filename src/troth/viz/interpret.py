@@ -88,7 +88,7 @@ def interpret(engine: Callable, watcher: Any) -> Callable:
             plain = FunctionType(body.__code__, space, body.__name__, body.__defaults__, body.__closure__)
             plain.__kwdefaults__ = body.__kwdefaults__
             observer = getattr(watcher, f"on_{body.__name__}", None)
-            copies[body] = _watched(plain, observer) if observer else plain  # before its names: functions may be cyclic
+            copies[body] = watched(plain, observer) if observer else plain  # before its names: functions may be cyclic
             space.update((name, copy(space[name])) for name in _names(body.__code__) & space.keys())
         return copies[body]
 
@@ -108,8 +108,9 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*map(_names, inner))
 
 
-def _watched(function: Callable, observer: Callable) -> Callable:
-    parameters = signature(function)
+def watched(function: Callable, observer: Callable) -> Callable:
+    """The function, with its arguments shown to ``observer`` before and, if that is a generator, its result after."""
+    parameters = signature(getattr(function, "py_func", function))
 
     def call(*args, **options):
         seen = observer(SimpleNamespace(**parameters.bind(*args, **options).arguments))

@@ -8,13 +8,14 @@ the pseudocode that was executed. A story only reads the engine's arrays: it dec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from troth.graph import Graph
-from troth.order import Order
+from troth.order import MASK, Order, priorities
 
 UNPROCESSED, PROCESSED, MATCHED, CURRENT, CANDIDATE = "unprocessed", "processed", "matched", "current", "candidate"
 FEW = 6  # items that a caption lists; more are counted
@@ -41,7 +42,7 @@ class Arrow(NamedTuple):
 class Frame(NamedTuple):
     """One picture."""
 
-    line: int  # of the pseudocode
+    line: int  # of the pseudocode; -1: none
     caption: str
     vertices: tuple[Vertex, ...]
     arrows: tuple[Arrow, ...] = ()
@@ -52,30 +53,31 @@ class Story:
 
     title = ""
     reference = ""
-    lines: Sequence[str] = ()
+    lines: Mapping[str, str] = MappingProxyType({})  # the pseudocode; ``frame`` names a line by its key
     pointing = ""  # what an arrow that stands means; in the legend
     hands = False  # arrows reach to the middle of an edge, so that two can meet
     noting = ""  # what is written beside a vertex; in the legend
     owner: Sequence[int] | None = None  # the rank of each vertex, on a cluster
 
-    def __init__(self, graph: Graph, order: Order, options: dict[str, Any]) -> None:
-        self.graph, self.order, self.options = graph, order, options
+    def __init__(self, graph: Graph, order: Order) -> None:
+        self.graph, self.order = graph, order
         self.frames: list[Frame] = []
         self.processed: set[int] = set()
         self.mate, self.points = [-1] * graph.n, [-1] * graph.n
         self.note, self.colour = [""] * graph.n, [""] * graph.n
+        self._by_priority = {rank: v for v, rank in enumerate(priorities(order, graph.n).tolist())}
 
     # ---- frames ----
 
     def frame(
         self,
-        line: int,
+        line: str,
         caption: str,
         current: Iterable[int] = (),
         candidate: Iterable[int] = (),
         arrows: Iterable[Arrow] = (),
     ) -> None:
-        """Take a picture."""
+        """Take a picture; ``line`` is a key of ``lines``."""
         current, candidate = {int(v) for v in current}, {int(v) for v in candidate}
 
         def role(v: int) -> str:
@@ -87,11 +89,12 @@ class Story:
 
         state = zip(self.mate, self.points, self.note, self.colour, strict=True)
         vertices = tuple(Vertex(role(v), *values) for v, values in enumerate(state))
-        self.frames.append(Frame(line, caption, vertices, tuple(arrows)))
+        where = list(self.lines).index(line) if line else -1
+        self.frames.append(Frame(where, caption, vertices, tuple(arrows)))
 
     def begin(self) -> None:
         """The first frame: nothing has happened."""
-        self.frame(-1, f"{self.graph.n} vertices, {self.graph.m} edges; nothing has happened yet.")
+        self.frame("", f"{self.graph.n} vertices, {self.graph.m} edges; nothing has happened yet.")
 
     def end(self, mate: np.ndarray) -> None:
         """The last frame: the matching that the engine returned."""
@@ -102,7 +105,11 @@ class Story:
         self.processed = set(range(self.graph.n))
         m = Matching(self.graph, mate, self.title)
         pairs = f"{m.cardinality} pair{'' if m.cardinality == 1 else 's'}"
-        self.frame(len(self.lines) - 1, f"Done: {pairs} of total weight {number(m.weight)}.")
+        self.frame(list(self.lines)[-1], f"Done: {pairs} of total weight {number(m.weight)}.")
+
+    def vertex(self, key: int) -> int:
+        """The vertex of an offer or a key: its lower half is a priority."""
+        return self._by_priority[int(key) & int(MASK)]
 
     # ---- words ----
 
@@ -118,15 +125,16 @@ class Story:
     def names(self, vertices: Iterable[int]) -> str:
         """Some vertices.
 
-        >>> graph = Graph(np.zeros(8, np.int64), np.empty(0, np.int32), np.empty(0))
-        >>> Story(graph, None, {}).names([2, 3, 5]), Story(graph, None, {}).names(range(7))
+        >>> from troth.order import make_order
+        >>> story = Story(Graph(np.zeros(8, np.int64), np.empty(0, np.int32), np.empty(0)), make_order())
+        >>> story.names([2, 3, 5]), story.names(range(7))
         ('2, 3 and 5', '7 vertices')
         """
         return listing([self.name(v) for v in vertices], "vertices")
 
     def pairs(self, pairs: Iterable[tuple[int, int]]) -> str:
         """Some edges."""
-        return listing([f"{self.name(u)}–{self.name(v)}" for u, v in pairs], "pairs")
+        return listing([f"{self.name(u)}-{self.name(v)}" for u, v in pairs], "pairs")
 
 
 def listing(words: list[str], plural: str) -> str:
@@ -138,6 +146,11 @@ def listing(words: list[str], plural: str) -> str:
     if len(words) > FEW:
         return f"{len(words)} {plural}"
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "none"
+
+
+def plural(items: Sized, one: str, more: str) -> str:
+    """The form of a word that goes with so many items."""
+    return one if len(items) == 1 else more
 
 
 def number(value: int | float) -> str:
