@@ -27,11 +27,13 @@ function fit() {
     const values = places.map((place) => place[k]);
     return { low: Math.min(...values), range: Math.max(...values) - Math.min(...values) };
   });
-  const room = [width - (noted ? 110 : 64), height - (noted ? 84 : 64)];
+  const margin = noted ? [55, 42] : [34, 34];
+  const room = [width - 2 * margin[0], height - 2 * margin[1]];
   const fill = span.map(({ range }, k) => room[k] / Math.max(range, 1e-9));
-  const scale = fill.map((value) => Math.min(value, 1.8 * Math.min(...fill)));
+  const scale = fill.map((value) => Math.min(value, 2.4 * Math.min(...fill)));
   const lead = [width, height].map((size, k) => (size - scale[k] * span[k].range) / 2);
   at = places.map((place) => place.map((value, k) => lead[k] + scale[k] * (value - span[k].low)));
+  spread(Math.min(64, 0.62 * Math.sqrt((room[0] * room[1]) / Math.max(n, 1))), margin);
 
   const nearest = at.map((p, v) => Math.min(1e9, ...at.map((q, u) => (u === v ? 1e9 : distance(p, q)))));
   nearest.sort((a, b) => a - b);
@@ -39,6 +41,21 @@ function fit() {
   radius = Math.max(3.5, Math.min(19, 0.3 * spacing));
   roomy = spacing > 62;
   sides = at.map((_, v) => v).map(sideOf);
+}
+
+// Push vertices apart that are nearer than the gap, and keep them inside.
+function spread(gap, margin) {
+  for (let sweep = 0; sweep < 80; sweep++)
+    for (let v = 0; v < n; v++) {
+      for (let u = 0; u < v; u++) {
+        const apart = distance(at[u], at[v]);
+        if (apart >= gap) continue;
+        const push = at[v].map((value, k) => ((value - at[u][k]) / (apart || 1)) * 0.25 * (gap - apart));
+        at[v] = at[v].map((value, k) => value + push[k]);
+        at[u] = at[u].map((value, k) => value - push[k]);
+      }
+      at[v] = at[v].map((value, k) => Math.max(margin[k], Math.min([width, height][k] - margin[k], value)));
+    }
 }
 
 const distance = (p, q) => Math.hypot(p[0] - q[0], p[1] - q[1]);
@@ -72,6 +89,24 @@ function sideOf(v) {
   return best.middle;
 }
 
+// Beside the middle of an edge, clear of its arrows, on a side where no vertex and no label is; or nowhere.
+function besideEdge(u, v, label, labels) {
+  const long = distance(at[u], at[v]) || 1;
+  const aside = [(at[v][1] - at[u][1]) / long, (at[u][0] - at[v][0]) / long];
+  const half = 4 * label.length;
+  const away = 11 + half * Math.abs(aside[0]) + 6 * Math.abs(aside[1]);
+  const crowd = (p) => {
+    if (p[0] < half || p[0] > width - half || p[1] < 8 || p[1] > height - 8) return Infinity;
+    for (const q of at)
+      if (Math.abs(p[0] - q[0]) < radius + half + 4 && Math.abs(p[1] - q[1]) < radius + 10) return Infinity;
+    for (const [x, y, reach] of labels) if (Math.abs(p[1] - y) < 14 && Math.abs(p[0] - x) < half + reach) return Infinity;
+    return edges.filter(([a, b]) => toSegment(p, at[a], at[b]) < 9).length;
+  };
+  const spots = [away, -away].map((step) => aside.map((value, k) => (at[u][k] + at[v][k]) / 2 + step * value));
+  spots.sort((p, q) => crowd(p) - crowd(q));
+  return crowd(spots[0]) < 3 ? spots[0] : null;
+}
+
 // ---- drawing ----
 
 function element(kind, attributes, parent, text) {
@@ -93,17 +128,14 @@ function build() {
   const lines = layer("edges");
   const weights = layer("weights");
   drawn = { edges: [], weights: [], vertices: [], notes: [], arrows: null };
+  const labels = roomy ? sides.map(([x, y], v) => [x, y, longest[v] ? 4 * longest[v] : -99]) : []; // x, y, half width
   for (const [u, v, thick, label] of edges) {
     const [[x1, y1], [x2, y2]] = [at[u], at[v]];
     const line = { x1, y1, x2, y2, class: "edge", "data-ends": `${u} ${v}`, "stroke-width": thick };
     drawn.edges.push(element("line", line, lines));
-    const long = Math.hypot(x2 - x1, y2 - y1) || 1;
-    const up = x1 < x2 ? 1 : -1;
-    const away = 13;
-    const spot = { class: "weight", x: (x1 + x2) / 2 + (up * away * (y2 - y1)) / long,
-                   y: (y1 + y2) / 2 - (up * away * (x2 - x1)) / long };
-    const shown = label && long > 2 * radius + 34;
-    drawn.weights.push(shown ? element("text", spot, weights, label) : null);
+    const spot = label && besideEdge(u, v, label, labels);
+    if (spot) labels.push([...spot, 4 * label.length]);
+    drawn.weights.push(spot ? element("text", { class: "weight", x: spot[0], y: spot[1] }, weights, label) : null);
   }
   drawn.arrows = layer("arrows");
   const discs = layer("vertices");
@@ -116,7 +148,7 @@ function build() {
     element("rect", { class: "ring", rx: radius + 4 }, group);
     element("rect", { class: "disc" }, group);
     if (size >= 7) element("text", { class: "name", "font-size": size }, group, names[v]);
-    element("title", {}, group, names[v]);
+    element("title", {}, group, names[v]); // where the name does not fit
     drawn.vertices.push(group);
     drawn.notes.push(element("text", { class: "note", "text-anchor": "middle", x: sides[v][0], y: sides[v][1] }, notes));
   }
@@ -147,19 +179,21 @@ function drawArrow(u, v, kind) {
   const point = (step, aside) => [p[0] + along[0] * step - along[1] * aside, p[1] + along[1] * step + along[0] * aside];
   const draw = (d, name) => element("path", { d, class: name, "data-arrow": `${u} ${v}` }, drawn.arrows);
   if (hands && kind !== "notice") {
-    const [a, b] = [point(radius + 2, 0), point(Math.max(long / 2 - 4.5, radius + 5), 0)];
+    const palm = Math.min(4.5, 0.4 * radius);
+    const [a, b] = [point(radius, 0), point(Math.max(long / 2 - palm, radius + 1), 0)];
     draw(`M${a}L${b}`, `arrow hand ${kind}`);
-    element("circle", { cx: b[0], cy: b[1], r: 4.2, class: `head ${kind}` }, drawn.arrows);
+    element("circle", { cx: b[0], cy: b[1], r: palm, class: `head ${kind}` }, drawn.arrows);
     return;
   }
-  const aside = Math.min(5, 0.45 * radius);
-  const [a, b] = [point(radius + 3, aside), point(long - radius - 11, aside)];
-  draw(`M${a}L${b}`, `arrow ${kind}`);
+  const size = Math.min(1, radius / 11);
+  const [aside, tip] = [5 * size, long - radius - 3];
+  draw(`M${point(radius + 3, aside)}L${point(tip - 8 * size, aside)}`, `arrow ${kind}`);
   if (kind === "refused") {
     const m = point(long / 2, aside);
     draw(`M${m[0] - 5},${m[1] - 5}l10,10m0,-10l-10,10`, "head refused");
   } else {
-    draw(`M${point(long - radius - 3, aside)}L${point(long - radius - 13, aside - 5.5)}L${point(long - radius - 13, aside + 5.5)}Z`, `head ${kind}`);
+    const [left, right] = [point(tip - 10 * size, aside - 5.5 * size), point(tip - 10 * size, aside + 5.5 * size)];
+    draw(`M${point(tip, aside)}L${left}L${right}Z`, `head ${kind}`);
   }
 }
 

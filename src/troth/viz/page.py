@@ -1,7 +1,7 @@
 """``page``: a self-contained page of HTML that plays an algorithm on a small graph, step by step.
 
-The frames come from a story (``story.py``), that is, from a run of the real engine; the script in the page (``page.js``)
-draws them and knows no algorithm. The page needs no network.
+The frames come from a story (``story.py``), that is, from a run of the real engine; the script in the page
+(``page.js``) draws them and knows no algorithm. The page needs no network.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from troth.viz.layout import place
 from troth.viz.stories import tell
 from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, number
 
-WEIGHED = 80  # up to so many edges have their weight written
+WEIGHED = 120  # up to so many edges have their weight written, where there is room
 INDENT = 4  # blanks of pseudocode
 
 
@@ -90,7 +90,7 @@ def _data(graph: Graph, story: Story) -> str:
     once = row < graph.indices
     weights = graph.weights[once]
     heaviest = float(weights.max()) if len(weights) else 1.0
-    labels = [number(w) if graph.m <= WEIGHED else "" for w in weights.tolist()]
+    labels = [number(w, digits=3) if graph.m <= WEIGHED else "" for w in weights.tolist()]
     thick = [round(1 + 2.5 * (w / heaviest), 2) for w in weights.astype(float).tolist()]
     data = {
         "names": [story.name(v) for v in range(graph.n)],
@@ -131,9 +131,7 @@ def _legend(story: Story) -> str:
     line = '<path class="arrow {0}" d="M0,10H15"/><path class="head {0}" d="M24,10l-10,5v-10z"/>'
     hand = '<path class="arrow hand {0}" d="M2,10H18"/><circle class="head {0}" cx="19" cy="10" r="4"/>'
     arrow = hand if story.hands else line
-    marks = [
-        (role in seen, disc.format(role), role) for role in (UNPROCESSED, CURRENT, CANDIDATE, PROCESSED, MATCHED)
-    ]
+    marks = [(role in seen, disc.format(role), role) for role in (UNPROCESSED, CURRENT, CANDIDATE, PROCESSED, MATCHED)]
     marks += [
         ("blue" in coloured, disc.format("blue"), "blue"),
         ("red" in coloured, square.format("red"), "red"),

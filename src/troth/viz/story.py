@@ -153,10 +153,10 @@ def plural(items: Sized, one: str, more: str) -> str:
     return one if len(items) == 1 else more
 
 
-def number(value: int | float) -> str:
+def number(value: int | float, digits: int = 4) -> str:
     """A weight, short.
 
-    >>> number(10), number(0.123456), number(2.0), number(1e300)
-    ('10', '0.1235', '2', '1e+300')
+    >>> number(10), number(0.123456), number(2.0), number(1e300), number(0.123456, digits=2)
+    ('10', '0.1235', '2', '1e+300', '0.12')
     """
-    return str(value) if isinstance(value, int) else f"{value:.4g}"
+    return str(value) if isinstance(value, int) else f"{value:.{digits}g}"

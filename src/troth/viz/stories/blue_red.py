@@ -11,7 +11,7 @@ COLOURS = {int(BLUE): "blue", int(RED): "red"}
 
 LINES = {
     "repeat": "repeat",
-    "colour": "    colour:  each free vertex is blue by chance p, else red",
+    "colour": "    colour:  blue with probability p, else red",
     "propose": "    propose:  each blue vertex to a red neighbour",
     "respond": "    respond:  each red vertex takes one proposal",
     "match": "    match:  those who agree",

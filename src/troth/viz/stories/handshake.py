@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from troth.viz.story import Story, plural
 
 LINES = {
-    "extend": "each vertex extends a hand to its strongest neighbour",
+    "extend": "each extends a hand to its strongest neighbour",
     "repeat": "repeat",
     "check": "    two who extend their hands to each other match",
     "pack": "    the edges of matched vertices are dropped",
-    "again": "    whose strongest neighbour is matched, looks again",
+    "again": "    who pointed at a matched one looks again",
     "until": "until no edge is left",
     "end": "return mate",
 }

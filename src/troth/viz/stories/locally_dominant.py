@@ -8,13 +8,13 @@ from troth.viz.story import Arrow, Story
 
 LINES = {
     "process": "process(s):",
-    "look": "    candidate(s) ← t, the heaviest unmatched neighbour",
+    "look": "    t ← candidate(s) ← heaviest free neighbour",
     "none": "    if there is none:  s stays alone",
     "mutual": "    if candidate(t) = s:",
     "match": "        match s and t",
     "all": "for each vertex v:  process(v)",
-    "swap": "while Q ← those matched meanwhile  is not empty:",
-    "queue": "    for each u in Q, each neighbour v with candidate(v) = u:",
+    "swap": "while Q, those matched meanwhile, is not empty:",
+    "queue": "    for each neighbour v with candidate(v) in Q:",
     "again": "        process(v)",
     "end": "return mate",
 }

@@ -21,7 +21,7 @@ SYNC_POLL = {
     **FIRST,
     "repeat": "repeat",
     "read": "    read the words of other ranks",
-    "match": "    for each own u:  if mate(mate(u)) = u:  u is matched",
+    "match": "    for each own u with mate(mate(u)) = u:  matched",
     "barrier": "    barrier",
     "choose": "    for each own u:  mate(u) ← heaviest candidate",
     "sum": "until no rank has a vertex left",
@@ -30,30 +30,30 @@ SYNC_POLL = {
 ASYNC_POLL = {
     **FIRST,
     "while": "while an own vertex u is left:",
-    "read": "    read the words of other ranks, who may be writing",
-    "choose": "    if mate(u) is matched:  mate(u) ← heaviest candidate",
+    "read": "    read the words of other ranks",
+    "choose": "    if mate(u) is gone:  mate(u) ← heaviest candidate",
     "match": "    if mate(mate(u)) = u:  u is matched, and leaves",
     "end": "return mate",
 }
 WORK = {
-    "choose": "    take u from the work:  mate(u) ← heaviest candidate",
-    "read": "    read the word of a mate that is another rank's",
+    "choose": "    u from the work:  mate(u) ← heaviest candidate",
+    "read": "    read the word of mate(u), if another rank's",
     "match": "    if mate(mate(u)) = u:  u is matched",
     "wake": "    who wanted u joins the work,",
-    "post": "    or, if another rank's, a notice goes to its owner",
+    "post": "    or its owner, another rank, is notified",
 }
 SYNC_NOTIFY = {
     "repeat": "repeat",
     **WORK,
     "barrier": "    when the work is done:  barrier",
-    "notice": "    read the notices: those vertices join the work",
+    "notice": "    who is named in a notice joins the work",
     "sum": "until no rank has work or notices left",
     "end": "return mate",
 }
 ASYNC_NOTIFY = {
     "while": "while an own vertex is left:",
     **WORK,
-    "notice": "    read the notices: those vertices join the work",
+    "notice": "    who is named in a notice joins the work",
     "end": "return mate",
 }
 

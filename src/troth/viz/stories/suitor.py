@@ -13,25 +13,26 @@ from troth.viz.story import Arrow, Story
 
 QUEUE = {
     "queue": "for each x in the queue:",
-    "look": "    v ← heaviest neighbour with offer(v) < w(x, v)",
+    "look": "    v ← the heaviest with offer(v) < w(x, v)",
     "none": "    if there is none:  x stays alone",
     "again": "    else:  suitor(v) ← x,  offer(v) ← w(x, v)",
     "push": "        whom x displaced joins the queue",
     "mates": "mate(v) ← suitor(v)",
 }
 IN_A_STREAM = {
-    "choose": "for each vertex u:  find its two heaviest neighbours",
-    "each": "for each vertex u:",
-    "offer": "    u makes an offer to the first, or else the second",
-    "take": "    if offer(v) < w(u, v):  suitor(v) ← u,  offer(v) ← w(u, v)",
+    "choose": "for each u:  find its two heaviest neighbours",
+    "each": "for each u:",
+    "offer": "    v ← the first of them, or else the second",
+    "compare": "    if offer(v) < w(u, v):",
+    "take": "        suitor(v) ← u,  offer(v) ← w(u, v)",
     "displace": "        whom u displaced joins the queue",
     "refuse": "    else:  v refuses",
     "wait": "    if both refuse:  u joins the queue",
     **QUEUE,
 }
 IN_WAVES = {
-    "each": "for each vertex u, by falling priority:",
-    "offer": "    if u holds an offer that nobody can better:  u returns it",
+    "each": "for each u, by falling priority:",
+    "offer": "    if u holds an offer that stands:  u returns it",
     "take": "        suitor(v) ← u,  offer(v) ← w(u, v)",
     "displace": "        whom u displaced joins the queue",
     "refuse": "    else:  u joins the queue",
@@ -39,7 +40,7 @@ IN_WAVES = {
 }
 DOWN_THE_ROWS = {
     "sort": "sort every row, the heaviest neighbour first",
-    "each": "for each vertex u:  current ← u",
+    "each": "for each u:  current ← u",
     "offer": "    v ← the next neighbour of current",
     "refuse": "    while offer(v) > w(current, v):  v ← the next one",
     "take": "    suitor(v) ← current,  offer(v) ← w(current, v)",
