@@ -22,12 +22,12 @@ let width, height, radius, at, sides, roomy;
 
 function fit() {
   ({ clientWidth: width, clientHeight: height } = picture);
-  const noted = longest.some((length) => length > 0);
+  const most = Math.max(0, ...longest);
   const span = [0, 1].map((k) => {
     const values = places.map((place) => place[k]);
     return { low: Math.min(...values), range: Math.max(...values) - Math.min(...values) };
   });
-  const margin = noted ? [55, 42] : [34, 34];
+  const margin = most ? [Math.min(width / 6, 28 + 4.5 * most), 42] : [34, 34];
   const room = [width - 2 * margin[0], height - 2 * margin[1]];
   const fill = span.map(({ range }, k) => room[k] / Math.max(range, 1e-9));
   const scale = fill.map((value) => Math.min(value, 2.4 * Math.min(...fill)));
@@ -39,8 +39,9 @@ function fit() {
   nearest.sort((a, b) => a - b);
   const spacing = n ? nearest[Math.floor(n / 5)] : 100;
   radius = Math.max(3.5, Math.min(19, 0.3 * spacing));
-  roomy = spacing > 62;
-  sides = at.map((_, v) => v).map(sideOf);
+  roomy = spacing > 30 + 2.4 * most;
+  sides = [];
+  for (let v = 0; v < n; v++) sides.push(sideOf(v));
 }
 
 // Push vertices apart that are nearer than the gap, and keep them inside.
@@ -70,16 +71,19 @@ function toSegment(p, a, b) {
 const around = names.map(() => []);
 for (const [u, v] of edges) around[u].push(v), around[v].push(u);
 
-// Where the longest note of v disturbs least: to the right, left, above, below or between; far from edges and vertices.
+// Where the longest note of v disturbs least, beside v: far from edges, vertices, and the notes of those before v.
 function sideOf(v) {
-  const half = (7.4 * Math.max(longest[v], 3)) / 2;
+  const half = 4 * Math.max(longest[v], 3);
   let best = null;
   for (const [dx, dy] of [[1, 0], [-1, 0], [0, -1], [0, 1], [0.75, -0.75], [-0.75, -0.75], [0.75, 0.75], [-0.75, 0.75]]) {
     const middle = [at[v][0] + dx * (radius + 8 + half), at[v][1] + dy * (radius + 14)];
     let cost = 0.02 * Math.abs(dy);
+    sides.forEach(([x, y], u) => {
+      if (longest[u] && Math.abs(y - middle[1]) < 15 && Math.abs(x - middle[0]) < half + 4 * longest[u]) cost += 12;
+    });
     for (const shift of [-half, -half / 2, 0, half / 2, half]) {
       const p = [middle[0] + shift, middle[1]];
-      if (p[0] < 3 || p[0] > width - 3 || p[1] < 9 || p[1] > height - 9) cost += 20;
+      if (p[0] < 3 || p[0] > width - 3 || p[1] < 9 || p[1] > height - 9) cost += 200;
       for (const u of around[v]) cost += toSegment(p, at[u], at[v]) < 12 ? 3 : 0;
       for (let u = 0; u < n; u++) if (u !== v && distance(p, at[u]) < radius + 10) cost += 6;
       for (const [a, b] of edges) if (a !== v && b !== v && toSegment(p, at[a], at[b]) < 9) cost += 1;

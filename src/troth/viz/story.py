@@ -117,10 +117,10 @@ class Story:
         """The user's name of a vertex."""
         return str(v if self.graph.ids is None else self.graph.ids[v])
 
-    def weight(self, u: int, v: int) -> str:
+    def weight(self, u: int, v: int, digits: int = 4) -> str:
         """The weight of an edge."""
         start, stop = self.graph.indptr[u : u + 2]
-        return number(self.graph.weights[start + np.searchsorted(self.graph.indices[start:stop], v)].item())
+        return number(self.graph.weights[start + np.searchsorted(self.graph.indices[start:stop], v)].item(), digits)
 
     def names(self, vertices: Iterable[int]) -> str:
         """Some vertices.

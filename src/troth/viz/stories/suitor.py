@@ -96,7 +96,7 @@ class Suitor(Story):
             caption = f"{self.name(v)} refuses {self.name(u)}: {why}."
             self.frame("refuse", caption, [u], [v], [Arrow(u, v, "refused")])
             return
-        self.points[u], self.note[v] = v, f"{self.name(u)} : {weight}"
+        self.points[u], self.note[v] = v, f"{self.name(u)} : {self.weight(u, v, digits=3)}"
         self.processed.add(u)
         if displaced == NONE:
             self.frame(taken, f"{self.name(u)} is the suitor of {self.name(v)}, at {weight}.", [u], [v])
