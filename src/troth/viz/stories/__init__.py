@@ -41,15 +41,15 @@ def tell(
     """Run an algorithm on a small graph and watch it; the parameters are those of ``page``."""
     from troth.order import make_order
 
-    engine = find_engine(algorithm, given=options)
-    if algorithm not in STORIES or engine.device == "cuda":
-        raise TrothError(f"there is no story of {algorithm} with these options: choose {', '.join(STORIES)}")
+    if algorithm not in STORIES:
+        raise TrothError(f"algorithm={algorithm!r} has no story: choose {', '.join(STORIES)}")
+    module, _, name = STORIES[algorithm].partition(":")
+    engine = find_engine(algorithm, "mpi" if module == "pgas" else "cpu")
     if graph.n > MOST:
         raise TrothError(f"{graph.n} vertices are too many to be watched, at most {MOST}: show a smaller graph")
     chosen = read_options(engine, options)
     seed = check_seed(seed)
     graph = graph.to("cpu")
-    module, _, name = STORIES[algorithm].partition(":")
     order = make_order(ties, seed, graph.bits_range())
     story = getattr(import_module(f"troth.viz.stories.{module}"), name)(graph, order)
     if engine.device == "mpi":

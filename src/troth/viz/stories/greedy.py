@@ -26,7 +26,8 @@ class Greedy(Story):
         self.frame("sort", f"The {self.graph.m} edges are sorted, the heaviest first; ties by the tie rule.")
         self.array, self.ends, self.dropped = at.mate, [], 0
         yield
-        self._tell_edge()
+        if self.ends:
+            self._tell_edge()
         self._tell_dropped()
 
     def on_vertex(self, at) -> Iterator[None]:
@@ -36,9 +37,10 @@ class Greedy(Story):
 
     def _tell_edge(self) -> None:
         """What became of the last edge; edges that drop out one after another are one frame."""
-        (u, v), self.ends = self.ends or (0, 0), []
-        if self.array[u] != v or self.mate[u] == v:
-            self.dropped += u != v
+        u, v = self.ends
+        self.ends = []
+        if self.array[u] != v:
+            self.dropped += 1
             return
         self._tell_dropped()
         caption = f"The next edge is {self.pairs([(u, v)])}, of weight {self.weight(u, v)}."

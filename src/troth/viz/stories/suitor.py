@@ -82,34 +82,36 @@ class Suitor(Story):
 
     def on_make_offer(self, at) -> Iterator[None]:
         u, v = self.vertex(at.rank), self.vertex(at.key)
-        weight, held = self.weight(u, v), at.state[v]
-        rival = self.vertex(held) if held else -1
-        theirs = self.weight(rival, v) if held else ""
+        rival = self.vertex(at.state[v]) if at.state[v] else -1
         if not self.looked:
-            holding = f", who holds {self.name(rival)}'s offer of {theirs}" if held else ""
-            self.frame("offer", f"{self.name(u)} offers {weight} to {self.name(v)}{holding}.", [u], [v], [Arrow(u, v)])
+            holding = f", who holds {self.name(rival)}'s of {self.weight(rival, v)}" if rival >= 0 else ""
+            caption = f"{self.name(u)} makes an offer of {self.weight(u, v)} to {self.name(v)}{holding}."
+            self.frame("offer", caption, [u], [v], [Arrow(u, v)])
         displaced = yield
         taken, displacing = ("again", "push") if self.looked else ("take", "displace")
         self.looked = False
         if displaced == LOST:
-            why = f"{weight} is less than {theirs}" if weight != theirs else f"the tie rule prefers {self.name(rival)}"
-            caption = f"{self.name(v)} refuses {self.name(u)}: {why}."
+            caption = f"{self._comparison(rival, u, v)}: {self.name(v)} refuses {self.name(u)}."
             self.frame("refuse", caption, [u], [v], [Arrow(u, v, "refused")])
             return
         self.points[u], self.note[v] = v, f"{self.name(u)} : {self.weight(u, v, digits=3)}"
         self.processed.add(u)
         if displaced == NONE:
-            self.frame(taken, f"{self.name(u)} is the suitor of {self.name(v)}, at {weight}.", [u], [v])
+            self.frame(taken, f"{self.name(u)} is the suitor of {self.name(v)}, at {self.weight(u, v)}.", [u], [v])
             return
         self.points[rival] = -1
         self.processed.discard(rival)
-        why = (
-            f"{weight} beats {theirs}"
-            if weight != theirs
-            else f"the tie rule prefers {self.name(u)} to {self.name(rival)}"
-        )
-        caption = f"{why[0].upper()}{why[1:]}: {self.name(u)} displaces {self.name(rival)}, who must look again."
+        caption = f"{self._comparison(u, rival, v)}: {self.name(u)} displaces {self.name(rival)}, who must look again."
         self.frame(displacing, caption, [u], [v], [Arrow(rival, v, "refused")])
+
+    def _comparison(self, winner: int, loser: int, v: int) -> str:
+        """Why v prefers one offer to the other; so many digits that the weights differ, if they do."""
+        more, less = ((self.weight(x, v, digits=17)) for x in (winner, loser))
+        if more == less:
+            return f"The offers are equal, and the tie rule prefers {self.name(winner)}"
+        short = self.weight(winner, v), self.weight(loser, v)
+        more, less = short if short[0] != short[1] else (more, less)
+        return f"An offer of {more} beats one of {less}"
 
     def on_look(self, at) -> Iterator[None]:
         u, best = int(at.u), (yield)
