@@ -364,7 +364,8 @@ def _vertex_weights(graph: Graph) -> Any:
     if not bool((wide >= 0).all()):  # an unsigned number of 2^63 or more is negative now
         raise TrothError("vertex weights: one is negative, NaN, or 2^63 or more; give numbers from 0 on")
     if wide.dtype == np.float64:
-        fit = xp.isfinite(wide.sum(axis=0))
+        with np.errstate(over="ignore"):
+            fit = xp.isfinite(wide.sum(axis=0))
     else:  # sums of halves cannot overflow
         fit = (wide >> 32).sum(axis=0) + ((wide & (2**32 - 1)).sum(axis=0) >> 32) < 2**31
     if not bool(fit.all()):
