@@ -13,7 +13,7 @@ from corpus import build, corpus
 
 import troth
 from troth.cli import main
-from troth.viz.page import page
+from troth.viz import steps
 from troth.viz.stories import STORIES, tell
 
 CPU = [name for name, home in STORIES.items() if not home.startswith("pgas")]
@@ -24,18 +24,18 @@ def data(html: str) -> dict:
 
 
 def test_nothing_is_fetched():
-    html = page(corpus("slides"))
+    html = steps(corpus("slides"))
     assert not re.search(r"\b(src|href)\s*=|url\(|@import|https?://(?!www\.w3\.org/2000/svg)", html)
 
 
 def test_same_graph_same_page():
     graph = troth.read("rgg:n=20,degree=4")
-    assert page(graph, "blue-red", seed=3) == page(graph, "blue-red", seed=3)
+    assert steps(graph, "blue-red", seed=3) == steps(graph, "blue-red", seed=3)
 
 
 def test_names_cannot_break_out():
     evil = replace(build([(0, 1, 3)]), ids=np.array(["</script><b>", 'x" onload="']))
-    html = page(evil, name="<i>&name</i>")
+    html = steps(evil, name="<i>&name</i>")
     assert data(html)["names"] == ["</script><b>", 'x" onload="']
     assert "&lt;i&gt;&amp;name&lt;/i&gt;" in html
     assert html.count("</script>") == 2
@@ -43,7 +43,7 @@ def test_names_cannot_break_out():
 
 def test_frames_are_differences():
     graph = troth.read("grid:rows=3,cols=4")
-    story, found = tell(graph), data(page(graph))
+    story, found = tell(graph), data(steps(graph))
     state: dict = {}
     for told, frame in zip(found["frames"], story.frames, strict=True):
         state |= told["set"]
@@ -148,7 +148,7 @@ def player(chromium, tmp_path):
 
 
 def test_buttons_and_slider(player):
-    shown = player(page(corpus("slides")))
+    shown = player(steps(corpus("slides")))
     last = len(shown.frames)
     assert shown.frame() == 1
     for selector, number in (("#step", 2), ("#step", 3), ("#back", 2), ("#last", last), ("#first", 1)):
@@ -160,7 +160,7 @@ def test_buttons_and_slider(player):
 
 
 def test_keyboard(player):
-    shown = player(page(corpus("slides")))
+    shown = player(steps(corpus("slides")))
     last = len(shown.frames)
     for key, number in (("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2), ("End", last), ("Home", 1)):
         shown.browser.press(key)
@@ -170,7 +170,7 @@ def test_keyboard(player):
 
 
 def test_playing(player):
-    shown = player(page(corpus("slides")))
+    shown = player(steps(corpus("slides")))
     shown.browser.js("document.querySelector('#pace').value = '150'")
     shown.browser.press(" ")
     assert shown.browser.js("document.querySelector('#play').ariaLabel") == "Pause"
@@ -184,7 +184,7 @@ def test_playing(player):
 
 
 def test_displacement_is_drawn(player):
-    shown = player(page(replace(corpus("slides"), ids=np.array(list("abcde")))))
+    shown = player(steps(replace(corpus("slides"), ids=np.array(list("abcde")))))
     number = next(i for i, frame in enumerate(shown.frames) if "displaces c" in frame["caption"]) + 1
     shown.browser.open(f"{shown.url}#{number}")
     assert shown.frame() == number
@@ -201,7 +201,7 @@ def test_displacement_is_drawn(player):
 @pytest.mark.parametrize("name", CPU)
 def test_last_frame_is_the_matching(player, name):
     for graph in (troth.read("rgg:n=40,degree=5,seed=7"), corpus("two-components"), corpus("empty")):
-        shown = player(page(graph, name))
+        shown = player(steps(graph, name))
         shown.browser.press("End")
         assert shown.frame() == len(shown.frames)
         assert shown.mates() == troth.match(graph, name, "cpu").mate.tolist()
@@ -217,7 +217,7 @@ def test_owners_are_regions(player, monkeypatch):
     from troth.viz.stories.handshake import Handshake
 
     monkeypatch.setattr(Handshake, "owner", [0] * 6 + [1] * 6, raising=False)  # who draws them does not matter
-    shown = player(page(troth.read("grid:rows=3,cols=4"), "handshake"))
+    shown = player(steps(troth.read("grid:rows=3,cols=4"), "handshake"))
     cells = "[...document.querySelectorAll('.region')].map((group) => group.childElementCount)"
     assert shown.browser.js(cells)[:3] == [6, 6, 0]
     labels = shown.browser.js("[...document.querySelectorAll('.rank')].map((label) => label.textContent)")
@@ -242,11 +242,11 @@ OVERLAPS = """(() => {
 
 @pytest.mark.parametrize("width", [1280, 360])
 def test_nothing_overlaps(player, width):
-    shown = player(page(corpus("slides")), width=width)
+    shown = player(steps(corpus("slides")), width=width)
     for _ in shown.frames:
         assert shown.browser.js(OVERLAPS) == [0, 0, 0]
         shown.browser.press("ArrowRight")
-    shown = player(page(troth.read("grid:rows=4,cols=4"), "locally-dominant"), width=width)
+    shown = player(steps(troth.read("grid:rows=4,cols=4"), "locally-dominant"), width=width)
     assert shown.browser.js(OVERLAPS) == [0, 0, 0]
     for button in ("first", "back", "play", "step", "last"):
         right = shown.browser.js(f"document.querySelector('#{button}').getBoundingClientRect().right")

@@ -11,6 +11,7 @@ import typer
 from troth.cli import _options as o
 from troth.cli._mpi import LAUNCHED
 from troth.cli._report import waiting
+from troth.engines import ALGORITHMS
 from troth.errors import TrothError
 
 
@@ -19,7 +20,10 @@ def show(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Write the page to this file.")] = Path(
         "steps.html"
     ),
-    algorithm: o.AlgorithmOption = o.Algorithm.suitor,
+    algorithm: Annotated[
+        o.Algorithm,
+        typer.Option("--algorithm", "-a", metavar="NAME", help=f"Which one to play: {', '.join(ALGORITHMS)}."),
+    ] = o.Algorithm.suitor,
     ties: o.TiesOption = o.Ties.hash,
     ranks: Annotated[
         int | None, typer.Option("--ranks", metavar="N", min=1, help="MPI ranks of a PGAS variant. [default: 3]")
@@ -52,11 +56,11 @@ def show(
     options = o.read_assignments(option or ())
     with waiting("reading") as report:
         from troth.io.atomic import atomic_path
-        from troth.viz.page import page
+        from troth.viz import steps
 
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
         report("watching")
-        html = page(g, algorithm.value, ties.value, seed, ranks, partition, Path(graph).name, **options)
+        html = steps(g, algorithm.value, ties.value, seed, ranks, partition, Path(graph).name, **options)
         with atomic_path(output) as beside:
             beside.write_text(html, encoding="utf-8")
     typer.echo(f"{output} is written; open it in a browser")

@@ -141,6 +141,7 @@ function build() {
     if (spot) labels.push([...spot, 4 * label.length]);
     drawn.weights.push(spot ? element("text", { class: "weight", x: spot[0], y: spot[1] }, weights, label) : null);
   }
+  if (owner) nameRegions(weights, labels);
   drawn.arrows = layer("arrows");
   const discs = layer("vertices");
   const notes = layer("notes");
@@ -182,6 +183,10 @@ function drawArrow(u, v, kind) {
   const along = [(q[0] - p[0]) / long, (q[1] - p[1]) / long];
   const point = (step, aside) => [p[0] + along[0] * step - along[1] * aside, p[1] + along[1] * step + along[0] * aside];
   const draw = (d, name) => element("path", { d, class: name, "data-arrow": `${u} ${v}` }, drawn.arrows);
+  if (kind === "edge") {
+    draw(`M${point(radius, 0)}L${point(long - radius, 0)}`, "arrow ask");
+    return;
+  }
   if (hands && kind !== "notice") {
     const palm = Math.min(4.5, 0.4 * radius);
     const [a, b] = [point(radius, 0), point(Math.max(long / 2 - palm, radius + 1), 0)];
@@ -232,14 +237,17 @@ function drawRegions(layer) {
       if (side > v && owner[side] !== owner[v]) element("line", { x1, y1, x2, y2, class: "border" }, layer);
     });
   });
+}
+
+function nameRegions(layer, labels) {
   for (const rank of new Set(owner)) {
-    const spot = emptiest(rank);
+    const spot = emptiest(rank, labels);
     if (spot) element("text", { class: "rank", x: spot[0], y: spot[1] }, layer, `rank ${rank}`);
   }
 }
 
-// The place in a region that is farthest from everything else.
-function emptiest(rank) {
+// The place in a region that is farthest from everything else, labels included.
+function emptiest(rank, labels) {
   let best = null;
   for (let i = 1; i < 40; i++)
     for (let j = 1; j < 30; j++) {
@@ -247,7 +255,8 @@ function emptiest(rank) {
       const gaps = at.map((q) => distance(p, q));
       if (owner[gaps.indexOf(Math.min(...gaps))] !== rank) continue;
       const free = Math.min(...gaps.map((gap) => gap - radius), ...edges.map(([u, v]) => toSegment(p, at[u], at[v])));
-      const gap = Math.min(free, 40) - 0.02 * Math.min(...gaps.filter((_, v) => owner[v] === rank));
+      const hit = labels.some(([x, y, half]) => Math.abs(p[1] - y) < 16 && Math.abs(p[0] - x) < half + 26);
+      const gap = Math.min(free, 40) - (hit ? 40 : 0) - 0.02 * Math.min(...gaps.filter((_, v) => owner[v] === rank));
       if (!best || gap > best.gap) best = { gap, p };
     }
   return best?.p;

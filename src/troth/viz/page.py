@@ -1,4 +1,4 @@
-"""``page``: a self-contained page of HTML that plays an algorithm on a small graph, step by step.
+"""``steps``: a self-contained page of HTML that plays an algorithm on a small graph, step by step.
 
 The frames come from a story (``story.py``), that is, from a run of the real engine; the script in the page
 (``page.js``) draws them and knows no algorithm. The page needs no network.
@@ -23,7 +23,7 @@ WEIGHED = 120  # up to so many edges have their weight written, where there is r
 INDENT = 4  # blanks of pseudocode
 
 
-def page(
+def steps(
     g: Any,
     algorithm: str = "suitor",
     ties: str = "hash",
@@ -60,7 +60,7 @@ def page(
 
     Examples
     --------
-    >>> html = page(([0, 0, 2, 2, 3], [1, 2, 3, 4, 4], [4, 5, 7, 9, 10]))
+    >>> html = steps(([0, 0, 2, 2, 3], [1, 2, 3, 4, 4], [4, 5, 7, 9, 10]))
     >>> "3 displaces 2" in html
     True
     """
@@ -136,7 +136,7 @@ def _legend(story: Story) -> str:
         ("blue" in coloured, disc.format("blue"), "blue"),
         ("red" in coloured, square.format("red"), "red"),
         (bool(story.pointing), arrow.format("points"), story.pointing),
-        ("refused" in kinds, '<path class="arrow refused" d="M0,10H24"/>', "refused or displaced"),
+        ("refused" in kinds, '<path class="arrow refused" d="M0,10H24"/>', story.refusing),
         ("notice" in kinds, line.format("notice"), "notice"),
     ]
     items = [f"      <li><svg>{mark}</svg>{escape(text)}</li>" for there, mark, text in marks if there]

@@ -32,7 +32,7 @@ class Vertex(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """Something that happens in this frame only: ``kind`` is "ask", "refused" or "notice"."""
+    """Something that happens in this frame only; ``kind`` is "ask", "refused", "notice", or "edge": without a head."""
 
     source: int
     target: int
@@ -56,6 +56,7 @@ class Story:
     lines: Mapping[str, str] = MappingProxyType({})  # the pseudocode; ``frame`` names a line by its key
     pointing = ""  # what an arrow that stands means; in the legend
     hands = False  # arrows reach to the middle of an edge, so that two can meet
+    refusing = "refused or displaced"  # what a dashed arrow means; in the legend
     noting = ""  # what is written beside a vertex; in the legend
     owner: Sequence[int] | None = None  # the rank of each vertex, on a cluster
 

@@ -38,7 +38,7 @@ def tell(
     partition: str | None = None,
     **options: Any,
 ) -> Story:
-    """Run an algorithm on a small graph and watch it; the parameters are those of ``page``."""
+    """Run an algorithm on a small graph and watch it; the parameters are those of ``steps``."""
     from troth.order import make_order
 
     if algorithm not in STORIES:

@@ -21,10 +21,11 @@ class Greedy(Story):
     title = "Greedy"
     reference = "D. Avis, Networks 13 (1983)"
     lines = LINES
+    refusing = "dropped"
 
     def on_take_edges(self, at) -> Iterator[None]:
         self.frame("sort", f"The {self.graph.m} edges are sorted, the heaviest first; ties by the tie rule.")
-        self.array, self.ends, self.dropped = at.mate, [], 0
+        self.array, self.ends, self.dropped = at.mate, [], []
         yield
         if self.ends:
             self._tell_edge()
@@ -40,18 +41,18 @@ class Greedy(Story):
         u, v = self.ends
         self.ends = []
         if self.array[u] != v:
-            self.dropped += 1
+            self.dropped.append(Arrow(u, v, "refused"))
             return
         self._tell_dropped()
         caption = f"The next edge is {self.pairs([(u, v)])}, of weight {self.weight(u, v)}."
-        self.frame("each", caption, [u, v], arrows=[Arrow(u, v), Arrow(v, u)])
+        self.frame("each", caption, [u, v], arrows=[Arrow(u, v, "edge")])
         self.mate = self.array.tolist()
         self.frame("take", f"{self.name(u)} and {self.name(v)} are both free: they match.")
 
     def _tell_dropped(self) -> None:
         if self.dropped:
             caption = "The next edge has a matched end, and drops out."
-            if self.dropped > 1:
-                caption = f"Each of the next {self.dropped} edges has a matched end; they drop out."
-            self.frame("drop", caption)
-        self.dropped = 0
+            if len(self.dropped) > 1:
+                caption = f"Each of the next {len(self.dropped)} edges has a matched end; they drop out."
+            self.frame("drop", caption, arrows=self.dropped)
+        self.dropped = []

@@ -21,7 +21,7 @@ SYNC_POLL = {
     **FIRST,
     "repeat": "repeat",
     "read": "    read the words of other ranks",
-    "match": "    for each own u with mate(mate(u)) = u:  matched",
+    "match": "    each own u with mate(mate(u)) = u is matched",
     "barrier": "    barrier",
     "choose": "    for each own u:  mate(u) ← heaviest candidate",
     "sum": "until no rank has a vertex left",
