@@ -21,10 +21,8 @@ pytestmark = pytest.mark.skipif(
 
 CASES = [
     ("sync-poll", 3, "block", {}),
-    ("async-poll", 3, "block", {}),
     ("sync-notify", 3, "hash", {}),
     ("async-notify", 3, "block", {}),
-    ("sync-poll", 1, "block", {}),
     ("async-poll", 2, "hash", {}),
     ("sync-notify", 2, "block", {"transport": "p2p"}),
     ("async-notify", 2, "block", {"transport": "p2p", "batch": 4}),

@@ -60,7 +60,7 @@ def draw(
     mate, weight = _mates(g, m)
     places = _places(g, positions)
     ax = _new_axes() if ax is None else ax
-    u, v, weights = _edges(g)
+    u, v, weights = edges_of(g)
     w = weights.astype(float)
     matched = mate[u] == v
     segments = np.stack([places[u], places[v]], axis=1)
@@ -106,7 +106,7 @@ def _places(g: Graph, positions: Any) -> np.ndarray:
     return places
 
 
-def _edges(g: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def edges_of(g: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Every edge once, u < v, with its weight."""
     row = np.repeat(np.arange(g.n), np.diff(g.indptr))
     once = row < g.indices

@@ -72,13 +72,11 @@ def _hops(g: Graph) -> tuple[np.ndarray, np.ndarray]:
 
 def _main_axes(hops: np.ndarray) -> np.ndarray:
     """Classical scaling: the two greatest eigenvectors of the centred squared distances, signs fixed."""
-    from scipy.linalg import eigh
-
     n = len(hops)
     squares = -0.5 * hops**2
     squares -= squares.mean(axis=0)
     squares -= squares.mean(axis=1, keepdims=True)
-    values, vectors = eigh(squares, subset_by_index=[n - 2, n - 1])
+    values, vectors = (found[..., -2:] for found in np.linalg.eigh(squares))
     vectors *= np.sign(vectors[np.abs(vectors).argmax(axis=0), [0, 1]])
     spread = np.random.default_rng(0).normal(scale=1e-3, size=(n, 2))  # parts vertices that the axes do not
     return (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1] + spread

@@ -86,7 +86,7 @@ function sideOf(v) {
       if (p[0] < 3 || p[0] > width - 3 || p[1] < 9 || p[1] > height - 9) cost += 200;
       for (const u of around[v]) cost += toSegment(p, at[u], at[v]) < 12 ? 3 : 0;
       for (let u = 0; u < n; u++) if (u !== v && distance(p, at[u]) < radius + 10) cost += 6;
-      for (const [a, b] of edges) if (a !== v && b !== v && toSegment(p, at[a], at[b]) < 9) cost += 1;
+      for (const [a, b] of roomy ? edges : []) if (a !== v && b !== v && toSegment(p, at[a], at[b]) < 9) cost += 1;
     }
     if (!best || cost < best.cost) best = { cost, middle };
   }
@@ -344,5 +344,4 @@ addEventListener("keyup", (event) => {
 addEventListener("hashchange", () => go(Number(location.hash.slice(1)) - 1 || 0));
 
 now = Number(location.hash.slice(1)) - 1 || 0;
-new ResizeObserver(build).observe(picture);
-build();
+new ResizeObserver(build).observe(picture); // also at the start

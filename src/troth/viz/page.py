@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from troth.graph import Graph, as_graph
+from troth.viz.drawing import edges_of
 from troth.viz.layout import place
 from troth.viz.stories import tell
 from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, number
@@ -86,16 +87,14 @@ def steps(
 
 def _data(graph: Graph, story: Story) -> str:
     """What the script needs, as JSON that cannot end the element around it."""
-    row = np.repeat(np.arange(graph.n), np.diff(graph.indptr))
-    once = row < graph.indices
-    weights = graph.weights[once]
+    u, v, weights = edges_of(graph)
     heaviest = float(weights.max()) if len(weights) else 1.0
     labels = [number(w, digits=3) if graph.m <= WEIGHED else "" for w in weights.tolist()]
     thick = [round(1 + 2.5 * (w / heaviest), 2) for w in weights.astype(float).tolist()]
     data = {
         "names": [story.name(v) for v in range(graph.n)],
         "places": np.round(place(graph), 4).tolist(),
-        "edges": list(zip(row[once].tolist(), graph.indices[once].tolist(), thick, labels, strict=True)),
+        "edges": list(zip(u.tolist(), v.tolist(), thick, labels, strict=True)),
         "owner": story.owner,
         "hands": story.hands,
         "frames": _frames(story),
