@@ -417,7 +417,7 @@ def test_options_of_the_engine_and_progress():
         ({"max_vertex_weight": float("nan")}, "positive"),
         ({"algorithm": "luck"}, "is not known"),
         ({"mode": "random"}, "no option 'mode'"),
-        ({"device": "mpi"}, "does not run on MPI"),
+        ({"device": "mpi"}, "runs on MPI ranks"),
         ({"device": "abacus"}, "is not known"),
         ({"seed": 1.5}, "seed"),
         ({"threads": 0}, "threads"),

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from troth.cuda._device import cupy, device_number, to_host, using
+from troth.cuda._device import cupy, device_number, is_on_device, to_host, using
 from troth.engines import Engine, check_device, find_engine, read_options
 from troth.errors import DeviceMemoryError, TrothError
 from troth.graph import Graph, as_graph, check_seed
@@ -207,11 +207,7 @@ def hierarchy(
     (Level(n=10000, m=19800), True, 10000)
     """
     stop, most = _whole("stop", stop), None if levels is None else _whole("levels", levels, 0)
-    engine = find_engine(algorithm, device, options)
-    read_options(engine, options)
-    if engine.device == "mpi":
-        raise TrothError(f"hierarchy does not run on MPI ranks, and {algorithm} on {device} does: choose cpu or cuda")
-    check_device(engine, device)
+    engine = find_local_engine(algorithm, device, options)
     seed = check_seed(seed)
     graph = as_graph(g)
     words = stop, most, ties, seed, threads, max_vertex_weight, twohop, progress
@@ -228,6 +224,16 @@ def hierarchy(
         if engine.device != "cpu" or there == "cpu":
             raise
         return _build_there(graph, "cpu", engine, options, *words)
+
+
+def find_local_engine(algorithm: str, device: str, options: dict[str, Any]) -> Engine:
+    """The engine that matches the levels; refuses, before any work, what there is not, and MPI ranks."""
+    engine = find_engine(algorithm, device, options)
+    read_options(engine, options)
+    if engine.device == "mpi":
+        raise TrothError(f"{algorithm} on {device} runs on MPI ranks, but hierarchies do not: choose cpu or cuda")
+    check_device(engine, device)
+    return engine
 
 
 def _whole(name: str, value: Any, least: int = 1) -> int:
@@ -293,7 +299,8 @@ def _build(
         coarse, where = _contract(kernels, graph, clusters, weights, threads)
         clock.append(perf_counter())
         seconds = dict(zip(("match", "twohop", "contract"), np.diff(clock).tolist(), strict=True))
-        stats = {"pairs": graph.n - clusters.size, "twohop": graph.n - clusters.size - matched, "seconds": seconds}
+        pairs = graph.n - clusters.size
+        stats = {"pairs": pairs, "twohop": pairs - matched, "device": graph.device, "seconds": seconds}
         levels.append(Level(coarse, where, clusters.mate, stats))
         graph, weights = coarse, coarse.vertex_weights
         if progress is not None:
@@ -388,4 +395,4 @@ def _limits(value: Any, weights: Any) -> Any:
         whole = isinstance(value, (int, np.integer))
         limits = np.array(min(int(value), 2**62) if whole else np.minimum(np.floor(limits), 2.0**62), np.int64)
         limits = np.broadcast_to(limits, weights.shape[1:])
-    return limits.copy() if isinstance(weights, np.ndarray) else cupy().asarray(limits)
+    return cupy().asarray(limits) if is_on_device(weights) else limits.copy()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import troth
+from troth.cli.coarsen import coarsen
 from troth.cli.convert import convert
 from troth.cli.generate import FamilyHelp, generate
 from troth.cli.info import info
@@ -60,4 +61,5 @@ app.command()(verify)
 app.command()(info)
 app.command(cls=FamilyHelp)(generate)
 app.command()(convert)
+app.command(cls=AlgorithmHelp)(coarsen)
 app.command()(show)
