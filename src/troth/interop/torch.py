@@ -102,9 +102,9 @@ def graclus(
     Notes
     -----
     The matching is maximal: two neighbours stay alone only if the edge between them has negative weight. Such edges are
-    never used, as in torch_cluster on a CPU. On a GPU, torch_cluster waits for them forever: its vertices see a free
-    neighbour and propose to none. Nothing is copied between host and device, and no tensor is, but for weights among
-    which one is 0 or less, and those of 16 bits.
+    never used, as in torch_cluster on a CPU. (On a GPU torch_cluster does not come back from them: a vertex sees a free
+    neighbour, and proposes to none, round after round.) Nothing goes from host to device or back, and no tensor is
+    copied, but for weights of 16 bits, and edges and weights where one of these is 0 or less.
 
     References
     ----------
