@@ -58,6 +58,14 @@ def test_heavy_diagonal():
     assert residual[3] < 1e-8 < residual[2]
 
 
+def test_coappearances():
+    pytest.importorskip("networkx", reason="networkx is not installed")
+    *rows, last = run("coappearances.py")
+    ours, optimum = int(last[0]), int(last[-1].rstrip("."))
+    assert sum(int(row[-1]) for row in rows) == ours
+    assert optimum / 2 <= ours <= optimum
+
+
 def test_pair_rows():
     pytest.importorskip("pandas", reason="pandas is not installed")
     *_, age, income = run("pair_rows.py")

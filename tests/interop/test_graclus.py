@@ -119,3 +119,5 @@ def test_refusals(torch, device):
     assert "has weight nan" in refusal(edge_index, weight * torch.nan)
     assert "names vertex 2, but there are 2 vertices" in refusal(edge_index, weight, 2)
     assert "whole numbers" in refusal(edge_index.float())
+    if device == "cuda":
+        assert "weight is on cpu but edge_index on cuda:0" in refusal(edge_index, weight.cpu())

@@ -127,6 +127,8 @@ def graclus(
         raise TrothError(f"edge_index has shape {tuple(edge_index.shape)}: give a tensor of shape (2, edges)")
     if weight is not None and weight.shape != edge_index.shape[1:]:
         raise TrothError(f"weight has shape {tuple(weight.shape)}: give one number for each column of edge_index")
+    if weight is not None and weight.device != edge_index.device:
+        raise TrothError(f"weight is on {weight.device} but edge_index on {edge_index.device}: move them to one place")
     weight = None if weight is None else weight.detach()
     if weight is not None and weight.numel() and not weight.min() > 0:
         num_nodes = int(edge_index.max()) + 1 if num_nodes is None else num_nodes
