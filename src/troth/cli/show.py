@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from troth.cli import _options as o
-from troth.cli._mpi import LAUNCHED
+from troth.cli import launched_rank
 from troth.cli._report import waiting
 from troth.engines import ALGORITHMS
 from troth.errors import TrothError
@@ -50,7 +49,7 @@ def show(
       troth show graph.csv -a handshake --ties low -o hands.html
       troth show rgg:n=30,degree=4 -a async-notify --ranks 3 --partition block -o ranks.html
     """
-    if any(word in os.environ for word in LAUNCHED):
+    if launched_rank() is not None:
         raise TrothError("troth show starts its ranks itself: leave mpiexec out, and say --ranks")
     o.check_output(output)
     options = o.read_assignments(option or ())
