@@ -1,4 +1,8 @@
-"""Algebraic multigrid with troth's aggregates: a Poisson and an anisotropic problem, against PyAMG's own pairs.
+"""
+Algebraic multigrid
+===================
+
+A Poisson and an anisotropic problem, with troth's aggregates and with PyAMG's own pairs.
 
 Both solvers are PyAMG's: double pairwise aggregation, a V-cycle with symmetric Gauss-Seidel, and conjugate gradients.
 They differ in who chooses the aggregates.

@@ -1,4 +1,9 @@
-"""Pairs of characters of Les Misérables who meet most often, and how far from the best pairing they are."""
+"""
+Who meets most often
+====================
+
+Pairs of characters of Les Misérables who meet most often, and how far from the best pairing they are.
+"""
 
 import networkx as nx
 

@@ -1,4 +1,8 @@
-"""A direct solver that keeps to the diagonal: heavy entries are brought there first.
+"""
+A heavy diagonal
+================
+
+A direct solver that keeps to the diagonal: heavy entries are brought there first.
 
 The matrix is that of a convection-diffusion problem whose rows were shuffled and whose units were badly chosen. SuperLU
 factors it as it is and permuted by ``heavy_permutation``, each time asked to leave the diagonal only for a pivot that

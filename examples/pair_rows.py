@@ -1,4 +1,9 @@
-"""Pair the rows of a data frame: people of similar age and income, so that one of each pair may get the treatment."""
+"""
+Pairs of like rows
+==================
+
+Pair the rows of a data frame: people of similar age and income, so that one of each pair may get the treatment.
+"""
 
 import numpy as np
 import pandas as pd

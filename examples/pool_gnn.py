@@ -1,4 +1,11 @@
-"""A graph neural network that tells rings from trees, each graph halved twice by heavy matchings on the way."""
+"""
+Pooling in a graph neural network
+=================================
+
+A network that tells rings from trees, each graph halved twice by heavy matchings on the way.
+
+This one needs PyTorch Geometric: ``pip install "troth[pyg,networkx]"``.
+"""
 
 import networkx as nx
 import torch
