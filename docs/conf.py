@@ -23,7 +23,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -37,7 +36,7 @@ suppress_warnings = ["config.cache"]  # the gallery's settings hold a function
 
 # ---- pages ----
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 copybutton_prompt_text = "$ "
 copybutton_exclude = ".linenos, .gp, .go"

@@ -11,11 +11,12 @@ import re
 from html import escape
 from pathlib import Path
 
-import troth
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
+import troth
 from troth.viz import steps
 
 FOLDER = "steps"

@@ -108,8 +108,8 @@ def graclus(
 
     References
     ----------
-    I. Dhillon, Y. Guan and B. Kulis, Weighted graph cuts without eigenvectors, PAMI 2007.
-    B. Fagginger Auer and R. Bisseling, A GPU algorithm for greedy graph matching, 2012.
+    .. [1] I. Dhillon, Y. Guan and B. Kulis, Weighted graph cuts without eigenvectors, PAMI 2007.
+    .. [2] B. Fagginger Auer and R. Bisseling, A GPU algorithm for greedy graph matching, 2012.
 
     Examples
     --------
