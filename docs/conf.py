@@ -89,7 +89,12 @@ html_theme_options = {
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": {"algorithms/*": []},
+    # The step pages want the whole width.
+    "secondary_sidebar_items": {
+        "algorithms/*": [],
+        "api/*": ["page-toc"],
+        **{path.stem: ["page-toc"] for path in HERE.glob("*.md") if path.stem != "index"},
+    },
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }

@@ -59,11 +59,11 @@ class Play(SphinxDirective):
         return [nodes.raw("", FRAME.format(escape(frame), escape(algorithm)), format="html"), caption]
 
     def _frame(self, page: str) -> int:
-        """The number of the frame that ``:at:`` means."""
+        """The number, from 1, of the frame that ``:at:`` means."""
         if "at" not in self.options:
-            return 0
+            return 1
         frames = json.loads(re.search(r'id="story">(.*?)</script>', page, re.DOTALL)[1])["frames"]
-        found = (number for number, frame in enumerate(frames) if self.options["at"] in frame["caption"])
+        found = (number for number, frame in enumerate(frames, 1) if self.options["at"] in frame["caption"])
         number = next(found, None)
         if number is None:
             raise self.error(f"no frame of {self.arguments[0]} says {self.options['at']!r}")
