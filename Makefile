@@ -7,13 +7,15 @@ else
 BIN := $(VENV)/bin
 endif
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 
-.PHONY: help demo test lint bench-cpu bench-gpu bench-mpi fuzz clean
+.PHONY: help demo test lint docs bench-cpu bench-gpu bench-mpi fuzz clean
 
 help:
 	@echo "make demo       match a graph of a million edges, verify it, draw a small one (demo/)"
 	@echo "make test       all tests"
 	@echo "make lint       style checks"
+	@echo "make docs       the site, with every warning an error: docs/_build/index.html"
 	@echo "make bench-cpu  measure against NetworKit and others on this machine"
 	@echo "make bench-gpu  measure on this machine's GPU; CUPY=cupy-cuda12x for a driver of CUDA 12"
 	@echo "make bench-mpi  measure on this machine's MPI ranks, RANKS=2 at most"
@@ -47,6 +49,14 @@ lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+docs: $(DOCS_READY)
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs docs/_build
+	@echo docs/_build/index.html
+
 bench-cpu: $(READY)
 	$(BIN)/python -m pip install --quiet networkit
 	$(BIN)/python benchmarks/cpu.py
@@ -64,5 +74,5 @@ fuzz: $(READY)
 	$(BIN)/python tests/fuzz/fuzz_readers.py --seconds 60
 
 clean:
-	rm -rf demo build dist fuzz-findings .pytest_cache .ruff_cache .hypothesis
+	rm -rf demo build dist docs/_build docs/api docs/gallery fuzz-findings .pytest_cache .ruff_cache .hypothesis
 	find src tests examples -name __pycache__ -prune -exec rm -rf {} +

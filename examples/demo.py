@@ -1,4 +1,9 @@
-"""Match a small graph and draw it: ``python examples/demo.py matching.png``."""
+"""
+A matching in a picture
+=======================
+
+Match a small graph and draw it: ``python examples/demo.py matching.png``.
+"""
 
 import sys
 

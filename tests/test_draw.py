@@ -139,3 +139,16 @@ def test_a_graph_on_a_gpu():
     g = troth.generate("grid", rows=3, cols=3)
     there = troth.match(g.to("cuda"))
     assert troth.draw(there.graph, there).axes[0].get_title() == troth.draw(g, troth.match(g)).axes[0].get_title()
+
+
+def test_vertices_do_not_hide_each_other():
+    """Also where all distances are equal, and the axes of the layout are any two of many."""
+    for graph in (
+        troth.generate("complete", n=200),
+        troth.generate("rgg", n=200, degree=4),
+        troth.generate("path", n=60),
+    ):
+        places = place(graph)
+        assert places.shape == (graph.n, 2)
+        apart = np.linalg.norm(places[:, None] - places, axis=2) + 9 * np.eye(graph.n)
+        assert apart.min() > 0.3

@@ -19,11 +19,14 @@ __version__ = "0.1.0"
 # Everything loads when it is first used, so that ``import troth`` costs next to nothing.
 _HOME = {
     "Graph": "graph",
+    "Level": "coarsen",
     "Matching": "matching",
     "TrothError": "errors",
     "as_graph": "graph",
+    "coarsen": "coarsen",
     "draw": "viz",
     "generate": "generate",
+    "hierarchy": "coarsen",
     "match": "api",
     "read": "io",
     "strongest": "api",
@@ -47,7 +50,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """``troth.generate`` and ``troth.verify`` are functions that live in submodules of the same name.
+    """``troth.coarsen``, ``generate`` and ``verify`` are functions that live in submodules of the same name.
 
     Importing such a submodule would put the module in the function's place; the function stays.
     """

@@ -67,7 +67,7 @@ def match(
 
     References
     ----------
-    F. Manne and M. Halappanavar, New effective multithreaded matching algorithms, IPDPS 2014.
+    .. [1] F. Manne and M. Halappanavar, New effective multithreaded matching algorithms, IPDPS 2014.
 
     Examples
     --------

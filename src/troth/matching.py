@@ -107,7 +107,21 @@ class Matching:
             return xp.where(first, label, label[mate])
 
     def to_table(self, like: Any = None) -> Any:
-        """The pairs as a table with the columns source, target and weight, of the library of ``like``, on the host."""
+        """The pairs as a table with the columns source, target and weight, of the library of ``like``, on the host.
+
+        Parameters
+        ----------
+        like
+            "pandas", "polars" or "pyarrow", or one of their tables, such as the one that was matched
+
+        Examples
+        --------
+        >>> import pandas, troth
+        >>> likes = pandas.DataFrame({"source": ["ann", "bob"], "target": ["bob", "cy"], "weight": [2, 3]})
+        >>> print(troth.match(likes).to_table(like=likes))
+          source target  weight
+        0    bob     cy       3
+        """
         from troth.interop.tables import edges_to_table
 
         source, target = to_host(self.edges()).T

@@ -106,8 +106,8 @@ def priorities(order: Order, n: int) -> np.ndarray:
 
 
 def prefix(bits, order):
-    """The order-preserving 32-bit image of a weight's bits; compiled code only."""
-    raise NotImplementedError("prefix is for compiled code")
+    """The order-preserving 32-bit image of a weight's bits, which decide by their type whether they are wide."""
+    return ((bits - order.low) >> order.drop) + ONE if bits.dtype == np.uint64 else np.uint64(bits)
 
 
 @overload(prefix, inline="always")

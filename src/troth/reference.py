@@ -4,6 +4,8 @@ Each function takes a graph and an order and returns ``mate`` (int32, -1 where a
 compared as Python numbers, priorities as Python integers, random numbers are ``order.hash_int``: nothing is packed,
 rounded or run in parallel. All engines must return these mates exactly.
 
+Contraction is here too, in ``contract`` and ``pair_twohop``: graphs, numbers and the bits of sums must be the same.
+
 References: Suitor and Locally-Dominant, Naim et al. 2015 (both equal ``greedy``); parallel greedy and Luby, Thorsen and
 Merkey 2010, Algorithms 1 and 2; blue-red and the local baselines, Fagginger Auer and Bisseling 2011.
 """
@@ -193,3 +195,51 @@ def local(graph: Graph, order: Order, seed: int = 0, mode: str = "random") -> np
             v = choose(u, free)
             mate[u], mate[v] = v, u
     return _mates(graph.n, mate.items())
+
+
+# ---- coarsening ----
+
+
+def contract(graph: Graph, mate: np.ndarray) -> tuple[Graph, np.ndarray]:
+    """The graph with every pair as one vertex, and the new number of every vertex.
+
+    New vertices are numbered by their first members. The weights between {a, b} and {c, d}, a < b and c < d, add up as
+    (w(a, c) + w(b, d)) + (w(a, d) + w(b, c)): integers to int64, floats in float64, rounded to their own type once.
+    """
+    mate, n = mate.tolist(), graph.n
+    first = [v for v in range(n) if mate[v] < 0 or mate[v] > v]
+    number = {v: c for c, v in enumerate(first)}
+    coarse = [number[v] if v in number else number[mate[v]] for v in range(n)]
+    parts: list[dict[int, list]] = [{} for _ in first]  # for every new edge, its straight and its crossed sum
+    for v, row in enumerate(rows(graph)):
+        for u, w in row:
+            if coarse[u] != coarse[v]:
+                sums = parts[coarse[v]].setdefault(coarse[u], [0, 0])
+                sums[(v in number) != (u in number)] += w
+    kind = graph.weights.dtype if graph.weights.dtype.kind == "f" else np.dtype(np.int64)
+    indptr = np.cumsum([0, *map(len, parts)])
+    indices = np.array([c for part in parts for c in sorted(part)], np.int32)
+    with np.errstate(over="ignore"):
+        weights = np.array(
+            [straight + crossed for part in parts for _, (straight, crossed) in sorted(part.items())], kind
+        )
+    given = np.ones(n, np.int64) if graph.vertex_weights is None else graph.vertex_weights
+    heavy = np.zeros((len(first), *given.shape[1:]), np.float64 if given.dtype.kind == "f" else np.int64)
+    np.add.at(heavy, coarse, given)
+    return Graph(indptr, indices, weights, heavy), np.array(coarse, np.int32)
+
+
+def pair_twohop(graph: Graph, order: Order, mate: np.ndarray, light: Iterable[int], relatives: bool) -> np.ndarray:
+    """The mates, with free vertices paired that have the same neighbours, or else the same strongest neighbour.
+
+    Only those in ``light`` take part; of many alike the first two are paired, then the next two.
+    """
+    best, mate = strongest(graph, order), mate.copy()
+    alike: dict[object, list[int]] = {}
+    for v, row in enumerate(rows(graph)):
+        if mate[v] < 0 and v in light:
+            alike.setdefault(int(best[v]) if relatives else tuple(u for u, _ in row), []).append(v)
+    for group in alike.values():
+        for u, v in zip(group[::2], group[1::2], strict=False):
+            mate[u], mate[v] = v, u
+    return mate

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from troth.api import match
 from troth.errors import TrothError
 from troth.graph import as_graph
 from troth.interop.tables import edges_to_table, table_to_edges
@@ -75,6 +76,22 @@ def test_pandas_nullable_and_categorical():
 def test_empty(package):
     graph = as_graph(make(package, {"u": np.empty(0, np.int64), "v": np.empty(0, np.int64)}))
     assert (graph.n, graph.m) == (0, 0)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("ids", [["ann", "bob", "cy", "dee"], [10, 20, 35, 40], ["ß", "ä", "é", "猫"]])
+def test_tables_in_and_the_same_kind_out(package, ids):
+    likes = make(package, {"from": ids[:3], "to": ids[1:], "score": [0.5, 2.5, 0.25]})
+    pairs = match(likes).to_table(like=likes)
+    assert type(pairs) is type(likes)
+    columns = {name: np.asarray(pairs[name]).tolist() for name in ("source", "target", "weight")}
+    assert columns == {"source": [ids[1]], "target": [ids[2]], "weight": [2.5]}
+
+
+def test_a_lazy_frame_is_no_table():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TrothError, match="LazyFrame is not a table"):
+        table_to_edges(polars.LazyFrame({"u": [0], "v": [1]}))
 
 
 def test_what_is_no_table():

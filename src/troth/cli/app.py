@@ -8,10 +8,12 @@ import typer
 
 import troth
 from troth.cli.bench import bench
+from troth.cli.coarsen import coarsen
 from troth.cli.convert import convert
 from troth.cli.generate import FamilyHelp, generate
 from troth.cli.info import info
 from troth.cli.match import AlgorithmHelp, match
+from troth.cli.show import show
 from troth.cli.strongest import strongest
 from troth.cli.verify import verify
 
@@ -61,3 +63,5 @@ app.command()(info)
 app.command(cls=FamilyHelp)(generate)
 app.command()(convert)
 app.command()(bench)
+app.command(cls=AlgorithmHelp)(coarsen)
+app.command()(show)

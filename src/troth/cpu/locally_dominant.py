@@ -45,7 +45,7 @@ def find_candidate(s, rows, order, reached, mate):
 
     In presorted rows it is the first unmatched one from ``reached[s]`` on; otherwise ``reached`` is None.
     """
-    raise NotImplementedError("find_candidate is for compiled code")
+    return (_scan if reached is None else _walk)(s, rows, order, reached, mate)
 
 
 @overload(find_candidate, inline="always")

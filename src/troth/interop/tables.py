@@ -175,7 +175,7 @@ def table_to_edges(table: Any, columns: Sequence[str] | None = None, base: int |
     """
     package = package_of(table)
     where = f"the {package} table"
-    if not package or not hasattr(table, "columns") or not hasattr(table, "shape"):
+    if not package or not hasattr(table, "shape") or not hasattr(table, "columns"):  # a lazy frame has no shape
         raise TrothError(f"{type(table).__name__} is not a table: give a pandas or polars DataFrame or a pyarrow Table")
     names = [str(name) for name in (table.schema.names if package == "pyarrow" else table.columns)]
     places = choose_columns(where, len(names), names, columns)
@@ -205,6 +205,8 @@ def _column(table: Any, package: str, place: int) -> np.ndarray:
 
 def edges_to_table(source: np.ndarray, target: np.ndarray, weight: np.ndarray, like: Any) -> Any:
     """A table with the columns source, target and weight, of the package of ``like``: its name, or one of its tables.
+
+    ``Matching.to_table`` is how users come here.
 
     >>> edges_to_table(np.array([0]), np.array([1]), np.array([2.5]), "pyarrow").num_rows
     1

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MOST = 2000  # vertices; more cannot be told apart
 NAMED, WEIGHED = 60, 24  # up to so many vertices are named, up to so many edges have their weight written
+READABLE, LARGEST = 11.0, 20.0  # points: discs that names fit into, and the largest
 MATCHED, OTHER, INK = "#d9480f", "#adb5bd", "#212529"
 
 
@@ -59,16 +60,18 @@ def draw(
     mate, weight = _mates(g, m)
     places = _places(g, positions)
     ax = _new_axes() if ax is None else ax
-    u, v, weights = _edges(g)
+    u, v, weights = edges_of(g)
     w = weights.astype(float)
     matched = mate[u] == v
-    scale = np.clip(16 / np.sqrt(max(g.n, 1)), 0.4, 1.0)
-    width = scale * (0.5 + 1.5 * w / w.max(initial=np.finfo(float).tiny))
     segments = np.stack([places[u], places[v]], axis=1)
+    _frame(ax, places)
+    diameter = _diameter(ax, places)
+    named = (g.n <= NAMED and diameter >= READABLE) if labels is None else labels
+    diameter = max(diameter, READABLE) if named else min(diameter, 8)
+    width = np.clip(diameter / 12, 0.4, 1.0) * (0.5 + 1.5 * w / w.max(initial=np.finfo(float).tiny))
     _lines(ax, segments[~matched], OTHER, width[~matched], zorder=1)
     _lines(ax, segments[matched], MATCHED, 2.5 * width[matched], zorder=2)
-    named = g.n <= NAMED if labels is None else labels
-    _vertices(ax, g, mate, places, named)
+    _vertices(ax, g, mate, places, diameter, named)
     if named and g.m <= WEIGHED:
         _weights(ax, segments.mean(axis=1), weights, matched)
     if title is None and m is not None:
@@ -76,7 +79,6 @@ def draw(
         digits = "," if isinstance(weight, int) else ",.6g"
         title = f"{pairs:,} pair{'' if pairs == 1 else 's'}, weight {weight:{digits}}"
     ax.set_title(title or "", color=INK)
-    _frame(ax, places)
     return ax.figure
 
 
@@ -104,7 +106,7 @@ def _places(g: Graph, positions: Any) -> np.ndarray:
     return places
 
 
-def _edges(g: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def edges_of(g: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Every edge once, u < v, with its weight."""
     row = np.repeat(np.arange(g.n), np.diff(g.indptr))
     once = row < g.indices
@@ -131,26 +133,38 @@ def _frame(ax: Any, places: np.ndarray) -> None:
         ax.set_ylim(middle[1] - half[1], middle[1] + half[1])
 
 
+def _diameter(ax: Any, places: np.ndarray) -> float:
+    """Of the discs, in points: two thirds of the distance that most vertices have to the nearest other."""
+    if len(places) < 2:
+        return LARGEST
+    from scipy.spatial import cKDTree
+
+    box = ax.get_window_extent()
+    points = min(box.width / np.ptp(ax.get_xlim()), box.height / np.ptp(ax.get_ylim())) * 72 / ax.figure.dpi
+    nearest = cKDTree(places).query(places, k=2)[0][:, 1]
+    return float(np.clip(0.65 * points * np.quantile(nearest, 0.2), 1.7, LARGEST))
+
+
 def _lines(ax: Any, segments: np.ndarray, colour: str, width: np.ndarray, zorder: int) -> None:
     from matplotlib.collections import LineCollection
 
     ax.add_collection(LineCollection(segments, colors=colour, linewidths=width, capstyle="round", zorder=zorder))
 
 
-def _vertices(ax: Any, g: Graph, mate: np.ndarray, places: np.ndarray, named: bool) -> None:
+def _vertices(ax: Any, g: Graph, mate: np.ndarray, places: np.ndarray, diameter: float, named: bool) -> None:
     """Discs, hollow where unmatched; names inside where there are some."""
-    size = 260.0 if named else float(np.clip(9000 / max(g.n, 1), 3, 60))
     face = np.where(mate >= 0, INK, "white")
-    ax.scatter(*places.T, s=size, c=face, edgecolors=INK, linewidths=1.0 if named or g.n < 500 else 0.5, zorder=3)
+    line = 1.0 if diameter > 4 else 0.5
+    ax.scatter(*places.T, s=diameter**2, c=face, edgecolors=INK, linewidths=line, zorder=3, clip_on=False)
     if named:
         for v, (x, y) in enumerate(places):
             name = v if g.ids is None else g.ids[v]
             colour = "white" if mate[v] >= 0 else INK
-            ax.text(x, y, str(name), color=colour, fontsize=8, ha="center", va="center", zorder=4)
+            ax.text(x, y, str(name), color=colour, fontsize=0.5 * diameter, ha="center", va="center", zorder=4)
 
 
 def _weights(ax: Any, middles: np.ndarray, weights: np.ndarray, matched: np.ndarray) -> None:
     for (x, y), w, bold in zip(middles, weights.tolist(), matched, strict=True):
         box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
         colour = MATCHED if bold else "#495057"
-        ax.text(x, y, f"{w:.3g}", color=colour, fontsize=7, ha="center", va="center", zorder=2.5, bbox=box)
+        ax.text(x, y, f"{w:.3g}", color=colour, fontsize=8, ha="center", va="center", zorder=2.5, bbox=box)

@@ -1,7 +1,8 @@
 """Where to put the vertices of a small graph: distances in the plane near those in the graph.
 
 The places lower the stress, the sum over pairs of (|x(u) - x(v)| - d(u, v))^2 / d(u, v)^2, where d counts edges. They
-start from the two main axes of classical scaling and improve by weighted averages.
+start from the two main axes of classical scaling and improve by weighted averages. In the end vertices that would hide
+each other are pushed apart.
 
 E. Gansner, Y. Koren and S. North, Graph drawing by stress majorization, GD 2004.
 """
@@ -13,6 +14,8 @@ import numpy as np
 from troth.graph import Graph
 
 SWEEPS = 60
+GAP = 0.5
+LOOSE = 0.1  # the weight of pairs in different components: these only keep out of each other's way
 
 
 def place(g: Graph) -> np.ndarray:
@@ -24,9 +27,9 @@ def place(g: Graph) -> np.ndarray:
         return np.arange(2 * g.n, dtype=float).reshape(g.n, 2) * [0.5, 0.0]
     from scipy.spatial.distance import cdist
 
-    hops = _hops(g)
+    hops, linked = _hops(g)
     places = _main_axes(hops)
-    closeness = 1 / np.where(hops > 0, hops, np.inf) ** 2
+    closeness = np.where(linked, 1.0, LOOSE) / np.where(hops > 0, hops, np.inf) ** 2
     total = closeness.sum(axis=1, keepdims=True)
     for _ in range(SWEEPS):
         # x(v) <- the average, over u and by closeness, of the point at distance d(u, v) from x(u) towards x(v)
@@ -35,27 +38,45 @@ def place(g: Graph) -> np.ndarray:
         places, before = (places + moved) / 2, places
         if np.abs(places - before).max() < 1e-3:
             break
+    return _spread(places)
+
+
+def _spread(places: np.ndarray) -> np.ndarray:
+    """The places with vertices pushed apart that are nearer than half of an edge."""
+    from scipy.spatial import cKDTree
+
+    for _ in range(SWEEPS):
+        near = cKDTree(places).query_pairs(GAP, output_type="ndarray")
+        if not len(near):
+            break
+        apart = places[near[:, 0]] - places[near[:, 1]]
+        length = np.maximum(np.linalg.norm(apart, axis=1, keepdims=True), 1e-9)
+        push = apart / length * (GAP - length) / 4
+        np.add.at(places, near[:, 0], push)
+        np.add.at(places, near[:, 1], -push)
     return places
 
 
-def _hops(g: Graph) -> np.ndarray:
-    """The number of edges between any two vertices; components lie a little more than their radius apart."""
+def _hops(g: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """The number of edges between any two vertices, and whether there is a way at all.
+
+    Vertices of two components lie a little more than the mean of their eccentricities apart.
+    """
     from scipy.sparse.csgraph import shortest_path
 
     hops = shortest_path(g.to_scipy(), unweighted=True)
     linked = np.isfinite(hops)
-    return np.where(linked, hops, hops[linked].max() / 2 + 1)
+    far = np.where(linked, hops, 0).max(axis=1)
+    return np.where(linked, hops, (far[:, None] + far) / 2 + 1), linked
 
 
 def _main_axes(hops: np.ndarray) -> np.ndarray:
     """Classical scaling: the two greatest eigenvectors of the centred squared distances, signs fixed."""
-    from scipy.linalg import eigh
-
     n = len(hops)
     squares = -0.5 * hops**2
     squares -= squares.mean(axis=0)
     squares -= squares.mean(axis=1, keepdims=True)
-    values, vectors = eigh(squares, subset_by_index=[n - 2, n - 1])
+    values, vectors = (found[..., -2:] for found in np.linalg.eigh(squares))
     vectors *= np.sign(vectors[np.abs(vectors).argmax(axis=0), [0, 1]])
     spread = np.random.default_rng(0).normal(scale=1e-3, size=(n, 2))  # parts vertices that the axes do not
     return (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1] + spread

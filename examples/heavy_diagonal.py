@@ -1,0 +1,40 @@
+"""
+A heavy diagonal
+================
+
+A direct solver that keeps to the diagonal: heavy entries are brought there first.
+
+The matrix is that of a convection-diffusion problem whose rows were shuffled and whose units were badly chosen. SuperLU
+factors it as it is and permuted by ``heavy_permutation``, each time asked to leave the diagonal only for a pivot that
+is ten times larger, and once not to leave it at all (static pivoting, as parallel solvers want it).
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from troth.interop.scipy import heavy_permutation
+
+rng = np.random.default_rng(0)
+k = 60
+line, wind = (sp.diags_array(parts, offsets=[-1, 0, 1], shape=(k, k)) for parts in ([-1.0, 2, -1], [-20.0, 20, 0]))
+A = sp.kron(sp.eye_array(k), line + wind) + sp.kron(line, sp.eye_array(k))
+units = [sp.diags_array(10.0 ** rng.uniform(-2, 2, k * k)) for _ in range(2)]
+A = (units[0] @ A @ units[1]).tocsr()[rng.permutation(k * k)].tocsc()
+x = rng.standard_normal(k * k)
+b = A @ x
+
+heavy = heavy_permutation(A)
+print(f"{A.shape[0]} rows, {A.nnz} entries; {np.count_nonzero(A.diagonal())} on the diagonal, then all of them")
+print(f"{'':28}{'rows exchanged':>16}{'fill':>10}{'residual':>11}")
+for words, threshold in (("pivots within a tenth", 0.1), ("static pivots", 0.0)):
+    plain = splu(A, diag_pivot_thresh=threshold)
+    moved = splu(heavy.apply(A), diag_pivot_thresh=threshold)
+    answers = {
+        "as it is": (plain, plain.solve(b)),
+        "permuted": (moved, heavy.column_scale * moved.solve((heavy.row_scale * b)[heavy.rows])),
+    }
+    for name, (lu, found) in answers.items():
+        exchanged = np.count_nonzero(lu.perm_r != lu.perm_c)
+        residual = np.linalg.norm(A @ found - b) / np.linalg.norm(b)
+        print(f"{words + ', ' + name:32}{exchanged:12}{lu.nnz:10}{residual:11.0e}")

@@ -1,0 +1,182 @@
+"""``troth coarsen``: contract matched pairs until a graph is small; the coarse graphs, and which vertex went where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from troth.cli import _options as o
+from troth.cli._report import Clock, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
+from troth.errors import TrothError
+
+if TYPE_CHECKING:
+    from troth.coarsen import Level
+
+EVERY = "{}"  # in a file's name: one file a level
+
+
+def coarsen(
+    graph: o.GraphName,
+    stop: Annotated[
+        int, typer.Option("--stop", metavar="N", min=1, help="Go on while there are more vertices.")
+    ] = 1000,
+    levels: Annotated[
+        int | None, typer.Option("--levels", metavar="N", min=0, help="No more coarser levels than this.")
+    ] = None,
+    max_vertex_weight: Annotated[
+        str | None,
+        typer.Option(
+            "--max-vertex-weight",
+            metavar="W",
+            help="Pair no two vertices that weigh more together; W1,W2 where a vertex has two weights.",
+        ),
+    ] = None,
+    twohop: Annotated[
+        bool, typer.Option(help="Pair leaves, twins and relatives where a matching shrinks a level by less than 25%.")
+    ] = True,
+    algorithm: o.AlgorithmOption = o.Algorithm.suitor,
+    device: o.DeviceOption = "auto",
+    ties: o.TiesOption = o.Ties.hash,
+    threads: o.ThreadsOption = None,
+    seed: o.SeedOption = 0,
+    option: Annotated[
+        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the coarsest graph; with {} in the name, every level."
+        ),
+    ] = None,
+    map_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--map",
+            metavar="FILE",
+            help="Write the map: line v holds the coarsest vertex that v went into; with {} in the name, one file for "
+            "each level, from the one before.",
+        ),
+    ] = None,
+    weights: o.WeightsOption = o.WeightRule.keep,
+    symmetrize: o.SymmetrizeOption = None,
+    base: o.BaseOption = None,
+    columns: o.ColumnsOption = None,
+    json: o.Json = False,
+) -> None:
+    """Contract matched pairs, level by level, until a graph is small.
+
+    Weights of parallel edges add up, and so do vertex weights, which count 1 where there are none; loops are dropped.
+    METIS files and .csr folders keep the vertex weights. Prints the sizes of the levels.
+
+    \b
+    Examples:
+      troth coarsen graph.mtx.gz -o coarse.graph --map map.txt
+      troth coarsen rmat:scale=18 --stop 500 --max-vertex-weight 2000
+      troth coarsen mesh.graph -o level-{}.csr --map map-{}.txt
+    """
+    import troth
+    from troth.coarsen import find_local_engine
+
+    options = o.read_assignments(option or ())
+    find_local_engine(algorithm.value, device, options)
+    limit = None if max_vertex_weight is None else _limit(max_vertex_weight)
+    for file, is_graph in ((output, True), (map_file, False)):
+        if file is not None:
+            o.check_output(_numbered(file, 1), graph=is_graph)
+    clock = Clock()
+    with waiting("reading") as report:
+        g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+        clock.lap("read")
+        report("coarsening")
+        found = troth.hierarchy(
+            g, stop, algorithm.value, device, ties.value, seed, threads, limit, twohop, levels, report, **options
+        )
+        clock.lap("coarsen")
+        if output is not None or map_file is not None:
+            report("writing")
+            _write(found, output, map_file)
+            clock.lap("write")
+    words = {"algorithm": algorithm.value, "ties": ties.value, "seed": seed}
+    facts = {**graph_facts(graph, g), **words, **_facts(found), "seconds": clock.seconds, "steps": _steps(found)}
+    if json:
+        print_json({**facts, "output": output, "map": map_file})
+        return
+    sizes = {f"level {i}": _size(level) for i, level in enumerate(found[1:], 1)}
+    print_rows(
+        {
+            **graph_rows(graph, g),
+            "algorithm": f"{algorithm.value} on {facts['device']}, ties {ties.value}, seed {seed}",
+            **sizes,
+            "seconds": in_seconds(facts["seconds"]),
+            "steps": in_seconds(facts["steps"]),
+            "file": output,
+            "map": map_file,
+        }
+    )
+
+
+def _limit(text: str) -> Any:
+    """A number, or several with commas between them.
+
+    >>> _limit("40"), _limit("1.5,7")
+    (40, [1.5, 7])
+    """
+    try:
+        limits = [int(word) if word.strip().isdecimal() else float(word) for word in text.split(",")]
+    except ValueError:
+        raise TrothError(
+            f"--max-vertex-weight {text!r} is no number: give one, or one for each weight: 40,2.5"
+        ) from None
+    return limits[0] if len(limits) == 1 else limits
+
+
+def _numbered(file: Path, level: int) -> Path:
+    return Path(str(file).replace(EVERY, str(level)))
+
+
+def _write(levels: list[Level], output: Path | None, map_file: Path | None) -> None:
+    import numpy as np
+
+    from troth.io import write, write_mates
+
+    if output is not None:
+        for i, level in enumerate(levels[1:], 1) if EVERY in str(output) else [(0, levels[-1])]:
+            write(level.graph, _numbered(output, i))
+    if map_file is None:
+        return
+    if EVERY in str(map_file):
+        for i, level in enumerate(levels[1:], 1):
+            write_mates(level.map, _numbered(map_file, i))
+        return
+    where = np.arange(levels[-1].graph.n)
+    for level in reversed(levels):
+        where = level.project(where)
+    write_mates(where, map_file)
+
+
+def _facts(levels: list[Level]) -> dict[str, Any]:
+    sizes = [
+        {
+            "n": level.graph.n,
+            "m": level.graph.m,
+            "pairs": level.stats["pairs"],
+            "twohop": level.stats["twohop"],
+            "greatest_vertex_weight": level.graph.vertex_weights.max(axis=0),
+        }
+        for level in levels[1:]
+    ]
+    device = levels[1].stats["device"] if sizes else levels[0].graph.device
+    return {"device": device, "levels": sizes}
+
+
+def _steps(levels: list[Level]) -> dict[str, float]:
+    """Seconds of coarsening by step, over all levels."""
+    steps = ("match", "twohop", "contract")
+    return {step: sum(level.stats["seconds"][step] for level in levels[1:]) for step in steps}
+
+
+def _size(level: Level) -> str:
+    pairs = f", {level.stats['twohop']:,} pairs of no neighbours" if level.stats["twohop"] else ""
+    return f"{level.graph.n:,} vertices, {level.graph.m:,} edges{pairs}"

@@ -1,0 +1,65 @@
+"""``troth show``: a page that plays an algorithm on a small graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from troth.cli import _options as o
+from troth.cli import launched_rank
+from troth.cli._report import waiting
+from troth.engines import ALGORITHMS
+from troth.errors import TrothError
+
+
+def show(
+    graph: o.GraphName,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Write the page to this file.")] = Path(
+        "steps.html"
+    ),
+    algorithm: Annotated[
+        o.Algorithm,
+        typer.Option("--algorithm", "-a", metavar="NAME", help=f"Which one to play: {', '.join(ALGORITHMS)}."),
+    ] = o.Algorithm.suitor,
+    ties: o.TiesOption = o.Ties.hash,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", metavar="N", min=1, help="MPI ranks of a PGAS variant. [default: 3]")
+    ] = None,
+    partition: o.PartitionOption = None,
+    seed: o.SeedOption = 0,
+    option: Annotated[
+        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated.")
+    ] = None,
+    weights: o.WeightsOption = o.WeightRule.keep,
+    symmetrize: o.SymmetrizeOption = None,
+    base: o.BaseOption = None,
+    columns: o.ColumnsOption = None,
+) -> None:
+    """Play an algorithm step by step, in a page for any browser.
+
+    The graph has up to 200 vertices. Every frame is what the engine itself did: its kernels run in the Python
+    interpreter and are watched. sync-poll, async-poll, sync-notify and async-notify run on MPI ranks of their own, so
+    this command is not started by mpiexec.
+
+    \b
+    Examples:
+      troth show grid:rows=4,cols=5,seed=2
+      troth show graph.csv -a handshake --ties low -o hands.html
+      troth show rgg:n=30,degree=4 -a async-notify --ranks 3 --partition block -o ranks.html
+    """
+    if launched_rank() is not None:
+        raise TrothError("troth show starts its ranks itself: leave mpiexec out, and say --ranks")
+    o.check_output(output)
+    options = o.read_assignments(option or ())
+    with waiting("reading") as report:
+        from troth.io.atomic import atomic_path
+        from troth.viz import steps
+
+        g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+        report("watching")
+        html = steps(g, algorithm.value, ties.value, seed, ranks, partition, Path(graph).name, **options)
+        with atomic_path(output) as beside:
+            beside.write_text(html, encoding="utf-8")
+    typer.echo(f"{output} is written; open it in a browser")

@@ -1,0 +1,191 @@
+"""Contraction on a GPU: the functions of ``cpu/coarsen.py`` for a graph whose arrays are CuPy's; the same graphs.
+
+What is computed, and why the order of the work does not change a bit of it, is said there. Here a row is put in order
+in one of four ways, by its number of entries:
+
+1. up to 32: eight lanes hold them in registers, and each counts what is below its own;
+2. up to 512: a warp sorts them in shared memory;
+3. up to 4096: a block does;
+4. more: a block marks them in a bitmap and counts the bits before each.
+
+Rows are written where there is room for all of their entries and then moved together. The host reads three times a
+level: how many vertices there will be, how many rows of each kind, and how many entries are left.
+
+Memory beside the two graphs: that of the entries once more; for huge rows 16 bytes an entry and, for each that is
+worked on, a quarter of a byte a coarse vertex. Cost: O(n + m log Delta).
+
+All functions work on the current device, which is that of the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from troth.cuda._device import cupy
+from troth.cuda._launch import FLOATS, WORDS, as_argument, bits_of, launch, load, number_of, resident, word_of
+from troth.graph import Graph
+from troth.order import Order
+
+WARP, THREADS, HUGE_THREADS = 32, 256, 1024  # these and the next as in kernels/coarsen.cu
+GROUP, SHORT, MEDIUM, LONG, TILE = 8, 32, 512, 4096, 512
+MOST_BITMAPS = 2**30  # bytes
+
+TOTALS = {**dict.fromkeys(WORDS.values(), "u64"), **{FLOATS[size]: WORDS[size] for size in FLOATS}}
+PROGRAMS = {
+    "pairs": ("mark_first", "number_pairs", "hash_rows", "pair_equal"),
+    **{("members", kind): (f"gather_members<{kind}>", f"count_fitting<{kind}>") for kind in ("i64", "double")},
+    **{
+        ("rows", number): (
+            f"merge_short<{number}>",
+            f"merge_sorted<{number}, {WARP}, {MEDIUM}>",
+            f"merge_sorted<{number}, {THREADS}, {LONG}>",
+            f"merge_huge<{number}>",
+            f"move_rows<{total}>",
+        )
+        for number, total in TOTALS.items()
+    },
+    **{("favourites", word): (f"find_favourites<{word}>",) for word in WORDS.values()},
+    **{
+        ("fitting", kind, word): (f"copy_fitting<{kind}, {word}>",)
+        for kind in ("i64", "double")
+        for word in WORDS.values()
+    },
+}
+
+
+class Clusters(NamedTuple):
+    """Pairs and single vertices, numbered: ``first[c]`` is the first member of c, ``code[v]`` the key of v."""
+
+    mate: Any
+    first: Any
+    code: Any
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.first)
+
+
+def _kind(vertex_weights: Any) -> tuple[str, np.int64]:
+    """The C++ type of vertex weights, and their columns."""
+    return "double" if vertex_weights.dtype == np.float64 else "i64", np.int64(math.prod(vertex_weights.shape[1:]))
+
+
+def number(mate: Any, threads: int | None = None) -> Clusters:
+    """The clusters of a matching, or of any vertices paired."""
+    cp, n = cupy(), len(mate)
+    mark_first, number_pairs, *_ = load("coarsen", PROGRAMS["pairs"])
+    marks, count = cp.empty(n, np.int32), 0
+    if n:
+        launch(mark_first, n, np.int64(n), mate, marks)
+        cp.cumsum(marks, dtype=np.int32, out=marks)
+        count = int(marks[-1])
+    first, code = cp.empty(count, np.int32), cp.empty(n, np.uint32)
+    launch(number_pairs, n, np.int64(n), mate, marks, first, code)
+    return Clusters(mate, first, code)
+
+
+def contract(
+    graph: Graph, clusters: Clusters, vertex_weights: Any, threads: int | None = None
+) -> tuple[Graph, Any, bool]:
+    """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type."""
+    cp, count, entries = cupy(), clusters.size, len(graph.indices)
+    kind, columns = _kind(vertex_weights)
+    gather_members, _ = load("coarsen", PROGRAMS["members", kind])
+    coarse = cp.empty(graph.n, np.int32)
+    new_vertex_weights = cp.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
+    room, control = cp.zeros(count + 1, np.int64), cp.zeros(5, np.uint64)
+    lists = [cp.empty(entries // (least + 1), np.int32) for least in (SHORT, MEDIUM, LONG)]
+    lists.append(cp.empty(len(lists[-1]), np.int64))
+    members = clusters.first, clusters.mate, graph.indptr, vertex_weights, new_vertex_weights, coarse, room
+    launch(gather_members, count, np.int64(count), columns, *members, *lists, control)
+    if not entries:
+        none = cp.empty(0, graph.weights.dtype if graph.weights.dtype.kind == "f" else np.int64)
+        return Graph(room, cp.empty(0, np.int32), none, new_vertex_weights), coarse, False
+
+    upper = cp.cumsum(room, out=room)
+    lengths, spilled, rows = _merge(graph, clusters, upper, lists, control)
+    indptr = cp.cumsum(lengths, out=lengths)
+    total = int(indptr[-1])
+    indices, weights = cp.empty(total, np.int32), cp.empty(total, rows[1].dtype)
+    *_, move_rows = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
+    words = np.int64(count), np.int64(total), upper, indptr, rows[0], bits_of(rows[1]), indices, bits_of(weights)
+    launch(move_rows, -(-total // TILE) * WARP, *words)
+    return Graph(indptr, indices, weights, new_vertex_weights), coarse, bool(spilled[0])
+
+
+def _merge(graph: Graph, clusters: Clusters, upper: Any, lists: list, control: Any) -> tuple[Any, Any, tuple]:
+    """The lengths of all rows, a word that says whether a sum was too great, and the rows where ``upper`` says."""
+    cp, count, entries = cupy(), clusters.size, len(graph.indices)
+    short, medium, long, huge, _ = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
+    whole = graph.weights.dtype.kind != "f"
+    rows = cp.empty(entries, np.int32), cp.empty(entries, np.int64 if whole else graph.weights.dtype)
+    lengths = cp.empty(count + 1, np.int64)
+    fine = graph.indptr, graph.indices, bits_of(graph.weights) if whole else graph.weights
+    given = clusters.first, clusters.mate, clusters.code, *fine, upper, *rows, lengths, control
+    launch(short, count * GROUP, np.int64(count), *given)
+    mediums, longs, huges, huge_entries, _ = (int(word) for word in control.get())
+    for kernel, listed, team, some in ((medium, mediums, WARP, lists[0]), (long, longs, THREADS, lists[1])):
+        if listed:
+            blocks = min(-(-listed * team // THREADS), 4 * resident(kernel, THREADS))
+            kernel((blocks,), (THREADS,), (some, np.int64(listed), *given))
+    if huges:
+        words = count // WARP + 1
+        blocks = min(huges, resident(huge, HUGE_THREADS), max(1, MOST_BITMAPS // (8 * words)))
+        bitmaps, counted = cp.zeros(blocks * words, np.uint32), cp.empty(blocks * words, np.uint32)
+        sums = cp.zeros(2 * huge_entries, np.uint64 if whole else np.float64)
+        some = lists[2], lists[3], np.int64(huges), np.int64(words), bitmaps, counted, sums
+        huge((blocks,), (HUGE_THREADS,), (*some, *given))
+    return lengths, control[4:], rows
+
+
+# ---- pairs that are no neighbours ----
+
+
+def _pair_equal(keys: Any, vertices: Any, mate: Any) -> None:
+    """Pair those of the vertices, which ascend, that have equal keys: the first two, the next two, and so on."""
+    cp, count = cupy(), len(vertices)
+    *_, pair_equal = load("coarsen", PROGRAMS["pairs"])
+    order = cp.argsort(keys, kind="stable")
+    launch(pair_equal, count, np.int64(count), keys[order], vertices[order], mate)
+
+
+def pair_twins(graph: Graph, vertices: Any, mate: Any, threads: int | None = None) -> None:
+    """Pair those of the vertices, which ascend, that have the same neighbours."""
+    count = len(vertices)
+    if count:
+        _, _, hash_rows, _ = load("coarsen", PROGRAMS["pairs"])
+        keys = cupy().empty(count, np.uint64)
+        launch(hash_rows, count * WARP, np.int64(count), vertices, graph.indptr, graph.indices, keys)
+        _pair_equal(keys, vertices, mate)
+
+
+def pair_relatives(graph: Graph, order: Order, vertices: Any, mate: Any, threads: int | None = None) -> None:
+    """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
+    count = len(vertices)
+    if count:
+        (find_favourites,) = load("coarsen", PROGRAMS["favourites", word_of(graph.weights)])
+        keys, rows = cupy().empty(count, np.uint64), (graph.indptr, graph.indices, bits_of(graph.weights))
+        launch(find_favourites, count * WARP, np.int64(count), vertices, *rows, as_argument(order), keys)
+        _pair_equal(keys, vertices, mate)
+
+
+# ---- edges between vertices that are light enough ----
+
+
+def fitting_edges(graph: Graph, vertex_weights: Any, limits: Any, threads: int | None = None) -> Graph:
+    """The graph without the edges whose ends together weigh more than the limits."""
+    cp, n, bits = cupy(), graph.n, bits_of(graph.weights)
+    kind, columns = _kind(vertex_weights)
+    _, count_fitting = load("coarsen", PROGRAMS["members", kind])
+    (copy_fitting,) = load("coarsen", PROGRAMS["fitting", kind, word_of(graph.weights)])
+    sizes, lengths = (np.int64(n), columns, graph.indptr, graph.indices), cp.empty(n + 1, np.int64)
+    launch(count_fitting, n * WARP, *sizes, vertex_weights, limits, lengths)
+    indptr = cp.cumsum(lengths, out=lengths)
+    total = int(indptr[-1])
+    indices, new_bits = cp.empty(total, np.int32), cp.empty(total, bits.dtype)
+    launch(copy_fitting, n * WARP, *sizes, bits, vertex_weights, limits, indptr, indices, new_bits)
+    return Graph(indptr, indices, new_bits.view(graph.weights.dtype))

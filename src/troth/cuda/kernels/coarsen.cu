@@ -1,0 +1,454 @@
+// Contraction on a GPU; coarsen.py has the plan, cpu/coarsen.py says what is computed and why it does not depend on the
+// order of the work.
+//
+// The row of a coarse vertex is that of its first member followed by that of its second. code[v] is twice the coarse
+// vertex of v, plus 1 for a second member; the last bit of what comes from a second row is flipped. So the weights of
+// equal keys add up, in pairs at most, to a straight sum (even key) and a crossed one, and the two make the new weight.
+// Rows are put in order in four ways, by their lengths; a row is written from upper[c] on, where there is room for all
+// of its entries, and moved to its place once all lengths are known.
+//
+// T is the type of the weights as numbers: float, double, or the unsigned integer of their width.
+
+constexpr int THREADS = 256;          // of every block but those of merge_huge
+constexpr int WARPS = THREADS / WARP;
+constexpr int GROUP = 8;              // lanes that share a short row
+constexpr int SHARE = 4;              // entries of a lane
+constexpr i64 SHORT = GROUP * SHARE;  // entries of a short row at most; as the next three, in coarsen.py too
+constexpr i64 MEDIUM = 512;           // of a row that a warp sorts
+constexpr i64 LONG = 4096;            // of a row that a block sorts
+constexpr int HUGE_THREADS = 1024;
+constexpr int TILE = 512;             // entries that a warp moves
+constexpr u32 NO_KEY = ~0u;           // of a loop: after all others
+
+// What is counted: rows of three kinds, the entries of the huge ones, and whether a sum was too great for its type.
+enum { MEDIUMS, LONGS, HUGES, HUGE_ENTRIES, SPILLED };
+
+// ---- sums ----
+
+template <class T> struct Sum { typedef u64 Part; typedef u64 Total; };
+template <> struct Sum<float> { typedef double Part; typedef float Total; };
+template <> struct Sum<double> { typedef double Part; typedef double Total; };
+
+template <class T>
+__device__ __forceinline__ typename Sum<T>::Total joined(u64 straight, u64 crossed, bool& spilled) {
+    spilled |= ((straight | crossed | (straight + crossed)) >> 63) != 0;
+    return straight + crossed;
+}
+template <class T>
+__device__ __forceinline__ typename Sum<T>::Total joined(double straight, double crossed, bool& spilled) {
+    T total = rounded<T>(straight + crossed);
+    double check = number(total);
+    spilled |= !(check - check == 0);
+    return total;
+}
+
+// ---- numbers ----
+
+// marks[v] = whether v is the first of its pair, or alone.
+__global__ void mark_first(i64 n, const i32* __restrict__ mate, i32* __restrict__ marks) {
+    i64 v = thread_id();
+    if (v < n) marks[v] = mate[v] < 0 || mate[v] > v;
+}
+
+// first[c] = the first member of c, and the codes of all members; marks are running sums now.
+__global__ void number_pairs(i64 n, const i32* __restrict__ mate, const i32* __restrict__ marks,
+                             i32* __restrict__ first, u32* __restrict__ code) {
+    i64 v = thread_id();
+    if (v >= n) return;
+    i32 u = mate[v];
+    if (u >= 0 && u < v) return;
+    u32 c = (u32)marks[v] - 1;
+    first[c] = (i32)v;
+    code[v] = 2 * c;
+    if (u >= 0) code[u] = 2 * c + 1;
+}
+
+// The entries of a coarse vertex: those of its first member, then those of its second.
+struct Row {
+    i64 start = 0, other = 0;
+    u32 here = 0, entries = 0;
+
+    __device__ Row() {}
+    __device__ Row(i64 c, const i32* __restrict__ first, const i32* __restrict__ mate,
+                   const i64* __restrict__ indptr) {
+        i32 v = first[c], u = mate[v];
+        start = indptr[v];
+        here = entries = (u32)(indptr[v + 1] - start);
+        if (u >= 0) {
+            other = indptr[u];
+            entries += (u32)(indptr[u + 1] - other);
+        }
+    }
+    __device__ i64 place(u32 i) const { return i < here ? start + i : other + (i - here); }
+    __device__ u32 key(u32 i, const u32* __restrict__ code, const i32* __restrict__ indices) const {
+        return code[indices[place(i)]] ^ (u32)(i >= here);
+    }
+};
+
+// coarse[v] = the coarse vertex of v; members' vertex weights added up; room[c + 1] = the entries of c, room[0] = 0; the
+// rows that are not short, by kind, and for huge ones how many entries of huge rows were listed before.
+template <class V>
+__global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ first, const i32* __restrict__ mate,
+                               const i64* __restrict__ indptr, const V* __restrict__ weights, V* __restrict__ new_weights,
+                               i32* __restrict__ coarse, i64* __restrict__ room, i32* mediums, i32* longs, i32* huges,
+                               i64* huge_at, u64* control) {
+    __shared__ u32 listed[3];
+    __shared__ u64 before[3];
+    if (threadIdx.x < 3) listed[threadIdx.x] = 0;
+    __syncthreads();
+    i64 c = thread_id();
+    int kind = -1;
+    u32 at = 0;
+    Row row;
+    if (c == 0) room[0] = 0;
+    if (c < count) {
+        i32 v = first[c], u = mate[v];
+        coarse[v] = (i32)c;
+        if (u >= 0) coarse[u] = (i32)c;
+        for (i64 j = 0; j < columns; j++)
+            new_weights[c * columns + j] = weights[v * columns + j] + (u >= 0 ? weights[u * columns + j] : (V)0);
+        row = Row(c, first, mate, indptr);
+        room[c + 1] = row.entries;
+        kind = row.entries <= SHORT ? -1 : row.entries <= MEDIUM ? MEDIUMS : row.entries <= LONG ? LONGS : HUGES;
+        if (kind >= 0) at = atomicAdd(&listed[kind], 1u);
+    }
+    __syncthreads();
+    if (threadIdx.x < 3 && listed[threadIdx.x])
+        before[threadIdx.x] = atomicAdd(control + threadIdx.x, (u64)listed[threadIdx.x]);
+    __syncthreads();
+    if (kind == MEDIUMS) mediums[before[kind] + at] = (i32)c;
+    if (kind == LONGS) longs[before[kind] + at] = (i32)c;
+    if (kind == HUGES) {
+        huges[before[kind] + at] = (i32)c;
+        huge_at[before[kind] + at] = (i64)atomicAdd(control + HUGE_ENTRIES, (u64)row.entries);
+    }
+}
+
+// ---- short rows ----
+
+// A group of lanes holds all entries of a row. Each looks at every other: what is below, for the place; what is equal,
+// for the sum. The first of equal ones writes. Lanes go on together as far as the longest row of the warp needs.
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    merge_short(i64 count, const i32* __restrict__ first, const i32* __restrict__ mate, const u32* __restrict__ code,
+                const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights,
+                const i64* __restrict__ upper, i32* __restrict__ new_indices,
+                typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
+    typedef typename Sum<T>::Part Part;
+    i64 c = thread_id() / GROUP;
+    const u32 lane = threadIdx.x % GROUP;
+    Row row;
+    if (c < count) row = Row(c, first, mate, indptr);
+    const bool mine = c < count && row.entries <= SHORT;
+    const u32 entries = mine ? row.entries : 0;
+    const u32 most = warp_max(entries);
+    u32 key[SHARE], below[SHARE], leaders = 0, repeated = 0;
+    Part value[SHARE], straight[SHARE], crossed[SHARE];
+#pragma unroll
+    for (int s = 0; s < SHARE; s++) {
+        u32 i = s * GROUP + lane;
+        key[s] = i < entries ? row.key(i, code, indices) : NO_KEY;
+        if (key[s] >> 1 == c) key[s] = NO_KEY;
+        value[s] = key[s] != NO_KEY ? (Part)number(weights[row.place(i)]) : 0;
+        straight[s] = crossed[s] = 0;
+        below[s] = 0;
+    }
+#pragma unroll
+    for (int t = 0; t < SHARE; t++) {
+        if (t * GROUP >= most) break;
+#pragma unroll
+        for (int l = 0; l < GROUP; l++) {
+            u32 other = __shfl_sync(FULL, key[t], l, GROUP);
+            Part weight = __shfl_sync(FULL, value[t], l, GROUP);
+#pragma unroll
+            for (int s = 0; s < SHARE; s++) {
+                if (s * GROUP >= most) break;
+                below[s] |= (u32)(other >> 1 < key[s] >> 1) << (t * GROUP + l);
+                if (other >> 1 == key[s] >> 1) {
+                    (other & 1 ? crossed[s] : straight[s]) += weight;
+                    if (t * GROUP + l < s * GROUP + lane) repeated |= 1u << s;
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (int s = 0; s < SHARE; s++) {
+        u32 heads = __ballot_sync(FULL, key[s] != NO_KEY && !(repeated >> s & 1));
+        leaders |= (heads >> (lane_id() - lane) & ((1u << GROUP) - 1)) << (s * GROUP);
+    }
+    bool spilled = false;
+#pragma unroll
+    for (int s = 0; s < SHARE; s++) {
+        if (leaders >> (s * GROUP + lane) & 1) {
+            i64 to = upper[c] + __popc(below[s] & leaders);
+            new_indices[to] = (i32)(key[s] >> 1);
+            new_weights[to] = joined<T>(straight[s], crossed[s], spilled);
+        }
+    }
+    if (mine && lane == 0) lengths[c + 1] = __popc(leaders);
+    if (c == 0 && lane == 0) lengths[0] = 0;
+    if (spilled) control[SPILLED] = 1;
+}
+
+// ---- rows that are sorted ----
+
+// The sum of the values of the threads before this one; `sum` is that of all. All threads of the block call it.
+template <int BLOCK_WARPS>
+__device__ u32 sum_before(u32 value, u32* partial, u32& sum) {
+    u32 inclusive = sum_up_to_lane(value);
+    __syncthreads();  // an earlier call may still read
+    if (lane_id() == WARP - 1) partial[threadIdx.x / WARP] = inclusive;
+    __syncthreads();
+    u32 before = 0;
+    sum = 0;
+    for (u32 w = 0; w < BLOCK_WARPS; w++) {
+        if (w < threadIdx.x / WARP) before += partial[w];
+        sum += partial[w];
+    }
+    return before + inclusive - value;
+}
+
+// A warp or a whole block.
+template <int TEAM>
+__device__ __forceinline__ void wait() {
+    if (TEAM == WARP) __syncwarp();
+    else __syncthreads();
+}
+
+// keys[0..size) in order, `size` being a power of two: K. E. Batcher, Sorting networks and their applications, 1968.
+template <int TEAM>
+__device__ void sort(u64* keys, u32 size) {
+    for (u32 width = 2; width <= size; width *= 2) {
+        for (u32 apart = width / 2; apart; apart /= 2) {
+            wait<TEAM>();
+            for (u32 i = threadIdx.x % TEAM; i < size / 2; i += TEAM) {
+                u32 low = 2 * i - (i & (apart - 1));
+                u64 a = keys[low], b = keys[low + apart];
+                if ((a > b) == !(low & width)) {
+                    keys[low] = b;
+                    keys[low + apart] = a;
+                }
+            }
+        }
+    }
+    wait<TEAM>();
+}
+
+// A team sorts (key, place in the row) of a listed row; the first of equal neighbours finds the others behind it.
+template <class T, int TEAM, int MOST>
+__global__ void __launch_bounds__(THREADS)
+    merge_sorted(const i32* __restrict__ list, i64 listed, const i32* __restrict__ first,
+                 const i32* __restrict__ mate, const u32* __restrict__ code, const i64* __restrict__ indptr,
+                 const i32* __restrict__ indices, const T* __restrict__ weights, const i64* __restrict__ upper,
+                 i32* __restrict__ new_indices, typename Sum<T>::Total* __restrict__ new_weights,
+                 i64* __restrict__ lengths, u64* control) {
+    constexpr int TEAMS = THREADS / TEAM;
+    __shared__ u64 all_keys[TEAMS][MOST];
+    __shared__ u32 partial[WARPS];
+    const u32 rank = threadIdx.x % TEAM;
+    u64* keys = all_keys[threadIdx.x / TEAM];
+    bool spilled = false;
+    for (i64 r = (i64)blockIdx.x * TEAMS + threadIdx.x / TEAM; r < listed; r += (i64)gridDim.x * TEAMS) {
+        const i64 c = list[r];
+        const Row row(c, first, mate, indptr);
+        u32 size = 2 * WARP;
+        while (size < row.entries) size *= 2;
+        for (u32 i = rank; i < size; i += TEAM) {
+            u32 key = i < row.entries ? row.key(i, code, indices) : NO_KEY;
+            keys[i] = pack(key >> 1 == c ? NO_KEY : key, i);
+        }
+        sort<TEAM>(keys, size);
+        u32 done = 0;
+        for (u32 i = rank; i < size; i += TEAM) {
+            const u32 d = high(keys[i]) >> 1;
+            const bool head = high(keys[i]) != NO_KEY && (i == 0 || high(keys[i - 1]) >> 1 != d);
+            u32 before, heads;
+            if (TEAM == WARP) {
+                u32 mask = __ballot_sync(FULL, head);
+                before = place_in(mask);
+                heads = __popc(mask);
+            } else {
+                before = sum_before<WARPS>(head, partial, heads);
+            }
+            if (head) {
+                typename Sum<T>::Part straight = 0, crossed = 0;
+                for (u32 j = i; j < size && high(keys[j]) >> 1 == d; j++)
+                    (high(keys[j]) & 1 ? crossed : straight) += number(weights[row.place(low(keys[j]))]);
+                i64 to = upper[c] + done + before;
+                new_indices[to] = (i32)d;
+                new_weights[to] = joined<T>(straight, crossed, spilled);
+            }
+            done += heads;
+        }
+        if (rank == 0) lengths[c + 1] = done;
+        wait<TEAM>();
+    }
+    if (spilled) control[SPILLED] = 1;
+}
+
+// ---- huge rows ----
+
+// A block marks a row's neighbours in a bitmap of its own, counts the bits before each word, and so knows the place of
+// every neighbour; weights meet there by atomic additions, two at most in a sum. `sums` and `bitmaps` are 0 before, and
+// the bitmaps after; `words` is the size of a bitmap and of what is counted for it.
+template <class T>
+__global__ void __launch_bounds__(HUGE_THREADS)
+    merge_huge(const i32* __restrict__ list, const i64* __restrict__ list_at, i64 listed, i64 words, u32* bitmaps,
+               u32* counted, typename Sum<T>::Part* sums, const i32* __restrict__ first,
+               const i32* __restrict__ mate, const u32* __restrict__ code, const i64* __restrict__ indptr,
+               const i32* __restrict__ indices, const T* __restrict__ weights, const i64* __restrict__ upper,
+               i32* __restrict__ new_indices, typename Sum<T>::Total* __restrict__ new_weights,
+               i64* __restrict__ lengths, u64* control) {
+    __shared__ u32 partial[HUGE_THREADS / WARP];
+    u32 *bits = bitmaps + blockIdx.x * words, *before = counted + blockIdx.x * words;
+    bool spilled = false;
+    for (i64 r = blockIdx.x; r < listed; r += gridDim.x) {
+        const i64 c = list[r], to = upper[c];
+        const Row row(c, first, mate, indptr);
+        typename Sum<T>::Part* own = sums + 2 * list_at[r];
+        for (u32 i = threadIdx.x; i < row.entries; i += HUGE_THREADS) {
+            u32 d = row.key(i, code, indices) >> 1;
+            if (d != c) atomicOr(bits + d / WARP, 1u << d % WARP);
+        }
+        __syncthreads();
+        u32 done = 0;
+        for (i64 base = 0; base < words; base += HUGE_THREADS) {
+            i64 w = base + threadIdx.x;
+            u32 word = w < words ? peek(bits + w) : 0, sum;
+            u32 at = done + sum_before<HUGE_THREADS / WARP>(__popc(word), partial, sum);
+            if (w < words) before[w] = at;
+            for (; word; word &= word - 1) new_indices[to + at++] = (i32)(w * WARP + __ffs(word) - 1);
+            done += sum;
+        }
+        __syncthreads();
+        for (u32 i = threadIdx.x; i < row.entries; i += HUGE_THREADS) {
+            u32 key = row.key(i, code, indices), d = key >> 1;
+            if (d == c) continue;
+            u32 at = peek(before + d / WARP) + __popc(peek(bits + d / WARP) & ((1u << d % WARP) - 1));
+            atomicAdd(own + 2 * at + (key & 1), (typename Sum<T>::Part)number(weights[row.place(i)]));
+        }
+        __syncthreads();
+        for (u32 i = threadIdx.x; i < done; i += HUGE_THREADS)
+            new_weights[to + i] = joined<T>(peek(own + 2 * i), peek(own + 2 * i + 1), spilled);
+        for (i64 w = threadIdx.x; w < words; w += HUGE_THREADS) bits[w] = 0;
+        if (threadIdx.x == 0) lengths[c + 1] = done;
+        __syncthreads();
+    }
+    if (spilled) control[SPILLED] = 1;
+}
+
+// ---- to their places ----
+
+// Rows from where they were written to where they belong; a warp moves a tile of entries, whatever their rows.
+template <class W>
+__global__ void move_rows(i64 count, i64 total, const i64* __restrict__ upper, const i64* __restrict__ indptr,
+                          const i32* __restrict__ indices, const W* __restrict__ weights,
+                          i32* __restrict__ new_indices, W* __restrict__ new_weights) {
+    i64 start = thread_id() / WARP * TILE, stop = min(start + TILE, total);
+    if (start >= stop) return;
+    i64 head = row_of(indptr, 0, count - 1, start), tail = row_of(indptr, head, count - 1, stop - 1);
+    for (i64 i = start + lane_id(); i < stop; i += WARP) {
+        i64 c = row_of(indptr, head, tail, i), at = upper[c] + (i - indptr[c]);
+        new_indices[i] = indices[at];
+        new_weights[i] = weights[at];
+    }
+}
+
+// ---- pairs that are no neighbours ----
+
+// keys[i] = a hash of the neighbours of vertices[i], as on the CPU. A warp takes a vertex.
+__global__ void hash_rows(i64 count, const i32* __restrict__ vertices, const i64* __restrict__ indptr,
+                          const i32* __restrict__ indices, u64* __restrict__ keys) {
+    i64 i = thread_id() / WARP;
+    if (i >= count) return;
+    i32 v = vertices[i];
+    u64 total = 0;
+    for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP) total += mix64((u64)indices[e]);
+    total = warp_sum(total);
+    if (lane_id() == 0) keys[i] = total;
+}
+
+// keys[i] = the strongest neighbour of vertices[i], by the exact weights; the greatest number where there is none.
+template <class W>
+__global__ void find_favourites(i64 count, const i32* __restrict__ vertices, const i64* __restrict__ indptr,
+                                const i32* __restrict__ indices, const W* __restrict__ bits, Order order,
+                                u64* __restrict__ keys) {
+    i64 i = thread_id() / WARP;
+    if (i >= count) return;
+    i32 v = vertices[i];
+    u64 most = 0;
+    u32 best = 0;
+    for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP) {
+        u64 weight = bits[e];
+        u32 rank = priority(order, (u32)indices[e]);
+        if (weight > most || (weight == most && rank > best)) {
+            most = weight;
+            best = rank;
+        }
+    }
+    u64 heaviest = warp_max(most);
+    best = warp_max(most == heaviest ? best : 0u);
+    if (lane_id() == 0) keys[i] = heaviest ? vertex(order, best) : 0xffffffffull;
+}
+
+// Of vertices with equal keys, which are in order, pair the first two, the next two, and so on.
+__global__ void pair_equal(i64 count, const u64* __restrict__ keys, const i32* __restrict__ vertices,
+                           i32* __restrict__ mate) {
+    i64 i = thread_id();
+    if (i + 1 >= count || keys[i] != keys[i + 1]) return;
+    i64 begin = 0, end = i;  // the first place of this key
+    while (begin < end) {
+        i64 middle = (begin + end) >> 1;
+        if (keys[middle] < keys[i]) begin = middle + 1;
+        else end = middle;
+    }
+    if ((i - begin) % 2) return;
+    i32 u = vertices[i], v = vertices[i + 1];
+    mate[u] = v;
+    mate[v] = u;
+}
+
+// ---- edges between vertices that are light enough ----
+
+template <class V>
+__device__ __forceinline__ bool fits(i64 columns, const V* __restrict__ weights, const V* __restrict__ limits, i64 u,
+                                     i64 v) {
+    bool good = true;
+    for (i64 j = 0; j < columns; j++) good &= weights[u * columns + j] + weights[v * columns + j] <= limits[j];
+    return good;
+}
+
+// lengths[v + 1] = how many neighbours of v fit; lengths[0] = 0. A warp takes a row.
+template <class V>
+__global__ void count_fitting(i64 n, i64 columns, const i64* __restrict__ indptr, const i32* __restrict__ indices,
+                              const V* __restrict__ weights, const V* __restrict__ limits, i64* __restrict__ lengths) {
+    i64 v = thread_id() / WARP;
+    if (v >= n) return;
+    u64 count = 0;
+    for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP)
+        count += fits(columns, weights, limits, v, indices[e]);
+    count = warp_sum(count);
+    if (lane_id() == 0) lengths[v + 1] = (i64)count;
+    if (v == 0 && lane_id() == 0) lengths[0] = 0;
+}
+
+// Copy the entries whose neighbours fit, in order.
+template <class V, class W>
+__global__ void copy_fitting(i64 n, i64 columns, const i64* __restrict__ indptr, const i32* __restrict__ indices,
+                             const W* __restrict__ bits, const V* __restrict__ weights, const V* __restrict__ limits,
+                             const i64* __restrict__ new_indptr, i32* __restrict__ new_indices,
+                             W* __restrict__ new_bits) {
+    i64 v = thread_id() / WARP;
+    if (v >= n) return;
+    i64 to = new_indptr[v], stop = indptr[v + 1];
+    for (i64 start = indptr[v]; start < stop; start += WARP) {
+        i64 e = start + lane_id();
+        bool kept = e < stop && fits(columns, weights, limits, v, indices[e]);
+        u32 mask = __ballot_sync(FULL, kept);
+        if (kept) {
+            new_indices[to + place_in(mask)] = indices[e];
+            new_bits[to + place_in(mask)] = bits[e];
+        }
+        to += __popc(mask);
+    }
+}

@@ -1,0 +1,125 @@
+"""A compiled engine, run by the Python interpreter, so that one can watch what it does.
+
+Numba compiles the Python bodies of kernels and keeps them (``py_func``). ``interpret`` puts an engine together from
+these bodies: the same statements on the same arrays, executed one after another by Python. What has no body is an
+instruction of ``cpu/_atomics.py``; with one worker each is a plain access. Nothing is copied or written again: a change
+of the engine changes what is seen here.
+
+The interpreted engine returns what the compiled one does, mate by mate (``tests/viz/test_interpret.py``); it is some
+hundred times slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from inspect import signature
+from types import CodeType, FunctionType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from troth.cpu import _atomics, _rows, _team
+
+
+def _exchange(array, index, expected, value):
+    before = array[index]
+    if before == expected:
+        array[index] = value
+    return before
+
+
+def _add(array, index, value):
+    before = array[index].copy()
+    array[index] += value
+    return before
+
+
+# What one worker does where several would need an instruction, or a team, of their own.
+ALONE: dict[Any, Callable] = {
+    _atomics.load: lambda array, index: array[index],
+    _atomics.store: lambda array, index, value: array.__setitem__(index, value),
+    _atomics.compare_and_swap: _exchange,
+    _atomics.fetch_add: _add,
+    _atomics.prefetch: lambda array, index: None,
+    _team.run: lambda threads, kernel, *args, cursor=None, progress=None: [kernel(0, *args)],
+}
+
+
+def interpret(engine: Callable, watcher: Any) -> Callable:
+    """The engine in plain Python.
+
+    Parameters
+    ----------
+    engine
+        the ``run`` of a module of ``troth.cpu``
+    watcher
+        its method ``on_NAME``, where there is one, is called with the arguments (by name, as attributes) whenever the
+        engine enters its function NAME; if that method is a generator, it is resumed with the function's result
+
+    Examples
+    --------
+    >>> from troth.cpu.handshake import run
+    >>> from troth.graph import as_graph
+    >>> from troth.order import make_order
+    >>> class Watcher:
+    ...     def on_check_handshaking(self, at):
+    ...         print("round", at.r, "hands", at.strongest)
+    >>> mate, _ = interpret(run, Watcher())(as_graph(([0, 1], [1, 2], [2, 3])), make_order(), threads=1)
+    round 0 hands [1 2 1]
+    >>> mate
+    array([-1,  2,  1], dtype=int32)
+    """
+    modules = (engine.__module__, _rows.__name__)
+    copies: dict[Callable, Callable] = {}
+
+    def copy(value: Any) -> Any:
+        try:
+            if value in ALONE:
+                return ALONE[value]
+        except TypeError:  # not hashable, so no function
+            return value
+        body = getattr(value, "py_func", value)
+        if not isinstance(body, FunctionType) or (body is value and body.__module__ not in modules):
+            return value
+        if body not in copies:
+            space = dict(body.__globals__)
+            plain = FunctionType(body.__code__, space, body.__name__, body.__defaults__, body.__closure__)
+            plain.__kwdefaults__ = body.__kwdefaults__
+            observer = getattr(watcher, f"on_{body.__name__}", None)
+            copies[body] = watched(plain, observer) if observer else plain  # before its names: functions may be cyclic
+            space.update((name, copy(space[name])) for name in _names(body.__code__) & space.keys())
+        return copies[body]
+
+    plain = copy(engine)
+
+    @wraps(engine)
+    def run(*args, **options):
+        with np.errstate(over="ignore"):  # unsigned integers wrap, as in compiled code
+            return plain(*args, **options)
+
+    return run
+
+
+def _names(code: CodeType) -> set[str]:
+    """The global names that a function and those inside it use."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def watched(function: Callable, observer: Callable) -> Callable:
+    """The function, with its arguments shown to ``observer`` before and, if that is a generator, its result after."""
+    parameters = signature(getattr(function, "py_func", function))
+
+    def call(*args, **options):
+        seen = observer(SimpleNamespace(**parameters.bind(*args, **options).arguments))
+        if seen is None:
+            return function(*args, **options)
+        next(seen)
+        result = function(*args, **options)
+        with suppress(StopIteration):
+            seen.send(result)
+        return result
+
+    return call

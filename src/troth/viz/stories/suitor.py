@@ -1,0 +1,127 @@
+"""Suitor: offers, refusals, displacements. The slides of Naim et al. 2016 show the same, suitor and offer beside each.
+
+The engine has three ways to go, and each is told by its own pseudocode: first choices in a stream and then a queue; in
+waves, where all weights are equal; and down sorted rows, which is Algorithm 3 as the slides play it (``presort``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from troth.cpu.suitor import LOST, NONE
+from troth.viz.story import Arrow, Story
+
+QUEUE = {
+    "queue": "for each x in the queue:",
+    "look": "    v ← the heaviest with offer(v) < w(x, v)",
+    "none": "    if there is none:  x stays alone",
+    "again": "    else:  suitor(v) ← x,  offer(v) ← w(x, v)",
+    "push": "        whom x displaced joins the queue",
+    "mates": "mate(v) ← suitor(v)",
+}
+IN_A_STREAM = {
+    "choose": "for each u:  find its two heaviest neighbours",
+    "each": "for each u:",
+    "offer": "    v ← the first of them, or else the second",
+    "compare": "    if offer(v) < w(u, v):",
+    "take": "        suitor(v) ← u,  offer(v) ← w(u, v)",
+    "displace": "        whom u displaced joins the queue",
+    "refuse": "    else:  v refuses",
+    "wait": "    if both refuse:  u joins the queue",
+    **QUEUE,
+}
+IN_WAVES = {
+    "each": "for each u, by falling priority:",
+    "offer": "    if u holds an offer that stands:  u returns it",
+    "take": "        suitor(v) ← u,  offer(v) ← w(u, v)",
+    "displace": "        whom u displaced joins the queue",
+    "refuse": "    else:  u joins the queue",
+    **QUEUE,
+}
+DOWN_THE_ROWS = {
+    "sort": "sort every row, the heaviest neighbour first",
+    "each": "for each u:  current ← u",
+    "offer": "    v ← the next neighbour of current",
+    "refuse": "    while offer(v) > w(current, v):  v ← the next one",
+    "take": "    suitor(v) ← current,  offer(v) ← w(current, v)",
+    "displace": "    whom current displaced is the next current",
+    "mates": "mate(v) ← suitor(v)",
+}
+
+
+class Suitor(Story):
+    """Watches offers being made."""
+
+    title = "Suitor"
+    reference = "F. Manne and M. Halappanavar, IPDPS 2014; Md. Naim et al., HiPC 2015, Algorithm 3"
+    lines = IN_A_STREAM
+    pointing = "offer that stands"
+    noting = "suitor : offer"
+    looked = False  # the offer to come was already announced by a look
+
+    def on_propose_wave(self, at) -> None:
+        self.lines = IN_WAVES
+
+    def on_propose_sorted(self, at) -> None:
+        self.lines = DOWN_THE_ROWS
+        self.frame("sort", "Every row is sorted; who refuses a vertex once refuses it for ever.")
+
+    def on_choose(self, at) -> Iterator[None]:
+        yield
+        group = range(int(at.first), int(at.last))
+        some = self.names(group) if len(group) < self.graph.n else "all vertices"
+        self.frame("choose", f"The two heaviest neighbours of {some} are found in one pass.", group)
+
+    def on_offer_first(self, at) -> Iterator[None]:
+        again, _ = yield
+        if at.best == NONE:
+            self.processed.add(int(at.u))
+            self.frame("each", f"{self.name(at.u)} has no neighbour.", [at.u])
+        elif again == at.u:
+            self.frame("wait", f"{self.name(at.u)} joins the queue and will look again.", [at.u])
+
+    def on_make_offer(self, at) -> Iterator[None]:
+        u, v = self.vertex(at.rank), self.vertex(at.key)
+        rival = self.vertex(at.state[v]) if at.state[v] else -1
+        if not self.looked:
+            holding = f", who holds {self.name(rival)}'s of {self.weight(rival, v)}" if rival >= 0 else ""
+            caption = f"{self.name(u)} makes an offer of {self.weight(u, v)} to {self.name(v)}{holding}."
+            self.frame("offer", caption, [u], [v], [Arrow(u, v)])
+        displaced = yield
+        taken, displacing = ("again", "push") if self.looked else ("take", "displace")
+        self.looked = False
+        if displaced == LOST:
+            caption = f"{self._comparison(rival, u, v)}: {self.name(v)} refuses {self.name(u)}."
+            self.frame("refuse", caption, [u], [v], [Arrow(u, v, "refused")])
+            return
+        self.points[u], self.note[v] = v, f"{self.name(u)} : {self.weight(u, v, digits=3)}"
+        self.processed.add(u)
+        if displaced == NONE:
+            self.frame(taken, f"{self.name(u)} is the suitor of {self.name(v)}, at {self.weight(u, v)}.", [u], [v])
+            return
+        self.points[rival] = -1
+        self.processed.discard(rival)
+        caption = f"{self._comparison(u, rival, v)}: {self.name(u)} displaces {self.name(rival)}, who must look again."
+        self.frame(displacing, caption, [u], [v], [Arrow(rival, v, "refused")])
+
+    def _comparison(self, winner: int, loser: int, v: int) -> str:
+        """Why v prefers one offer to the other; so many digits that the weights differ, if they do."""
+        more, less = ((self.weight(x, v, digits=17)) for x in (winner, loser))
+        if more == less:
+            return f"The offers are equal, and the tie rule prefers {self.name(winner)}"
+        short = self.weight(winner, v), self.weight(loser, v)
+        more, less = short if short[0] != short[1] else (more, less)
+        return f"An offer of {more} beats one of {less}"
+
+    def on_look(self, at) -> Iterator[None]:
+        u, best = int(at.u), (yield)
+        if best == NONE:
+            self.processed.add(u)
+            self.frame("none", f"{self.name(u)} finds nobody who would take its offer, and stays alone.", [u])
+            return
+        v = self.vertex(best)
+        caption = f"{self.name(u)} looks at its row: of those who would take its offer, {self.name(v)} is the heaviest."
+        self.frame("look", caption, [u], [v], [Arrow(u, v)])
+        self.looked = True
+
+    on_look_short = on_look_exactly = on_look

@@ -1,0 +1,429 @@
+"""Coarsening: contraction equals ``reference.contract`` bit for bit, hierarchies conserve, shrink and keep limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from corpus import (
+    DTYPES,
+    HUGE,
+    TIES,
+    build,
+    complete,
+    drawn_with_hub,
+    graphs,
+    grid,
+    matchings,
+    on_corpus,
+    order_of,
+    star,
+)
+from gating import dense
+from hypothesis import given
+from hypothesis import strategies as st
+
+import troth
+from troth import reference
+from troth.cpu import coarsen as kernels
+from troth.engines import TABLE
+from troth.graph import Graph
+
+THREADS = (1, 2, 3, 8)
+QUARTER, TWENTIETH = 0.25, 0.05
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks so small that tiny graphs have many."""
+    monkeypatch.setattr(kernels, "BLOCK", 3)
+    monkeypatch.setattr(kernels, "ROWS", 2)
+
+
+def same(a: Graph, b: Graph) -> None:
+    """Equal arrays of equal types, vertex weights included."""
+    for name in ("indptr", "indices", "weights", "vertex_weights"):
+        x, y = getattr(a, name), getattr(b, name)
+        assert (x.dtype, x.shape) == (y.dtype, y.shape), name
+        assert x.tobytes() == y.tobytes(), name
+
+
+def check(graph: Graph, mate, threads: int | None = None) -> troth.Level:
+    """One contraction against the reference."""
+    level = troth.coarsen(graph, mate, threads=threads)
+    coarse, where = reference.contract(graph, np.asarray(getattr(mate, "mate", mate)))
+    same(level.graph, coarse)
+    assert (level.map.dtype, level.map.tolist()) == (np.int32, where.tolist())
+    dense(level.graph)
+    if level.graph.m:
+        spread = level.graph.weight_range
+        assert spread == replace(level.graph, weight_range=None).bits_range()
+    return level
+
+
+def fractions(rng, m: int) -> np.ndarray:
+    return 1 / rng.integers(1, 99, m)
+
+
+def mates_of(graph: Graph) -> np.ndarray:
+    return troth.match(graph, device="cpu").mate
+
+
+def expected_levels(graph: Graph, ties: str, seed: int, stop: int, limit=None, twohop: bool = True) -> list[Graph]:
+    """What ``hierarchy`` promises, by the reference."""
+    found = [graph]
+    while graph.n > stop:
+        weights = np.ones(graph.n) if graph.vertex_weights is None else graph.vertex_weights
+        pairs = {
+            (u, v): w
+            for (u, v), w in reference.edges(graph).items()
+            if limit is None or weights[u] + weights[v] <= limit
+        }
+        allowed = build([(u, v, w) for (u, v), w in pairs.items()], graph.n, graph.weights.dtype)
+        mate, order = reference.greedy(allowed, order_of(graph, ties, seed)), order_of(graph, ties, seed)
+        light = {v for v in range(graph.n) if limit is None or 2 * weights[v] <= limit}
+        for relatives in (False, True) if twohop else ():
+            if np.count_nonzero(mate >= 0) / 2 < QUARTER * graph.n:
+                mate = reference.pair_twohop(graph, order, mate, light, relatives)
+        if np.count_nonzero(mate >= 0) / 2 < TWENTIETH * graph.n:
+            break
+        graph, _ = reference.contract(graph, mate)
+        found.append(graph)
+        if not np.isfinite(graph.weights).all():
+            break
+    return found
+
+
+# ---- one contraction ----
+
+
+@on_corpus
+@pytest.mark.usefixtures("small_blocks")
+def test_corpus(graph):
+    mate = mates_of(graph)
+    if graph.weights.dtype.kind in "iu" and len(graph.weights) and int(graph.weights.max()) > 2**61:
+        try:
+            coarse = reference.contract(graph, mate)
+        except OverflowError:
+            with pytest.raises(troth.TrothError, match="weigh more than 2\\^63 - 1 together; scale"):
+                troth.coarsen(graph, mate)
+            return
+        assert coarse
+    for threads in THREADS:
+        check(graph, mate, threads)
+
+
+@given(matchings(), st.sampled_from(THREADS))
+def test_any_matching(case, threads):
+    graph, mate = case
+    try:
+        weights = reference.contract(graph, mate)[0].weights
+    except OverflowError:
+        weights = np.array([np.inf])
+    if np.isfinite(weights).all():
+        check(graph, mate, threads)
+    else:
+        with pytest.raises(troth.TrothError, match="parallel edges weigh more than"):
+            troth.coarsen(graph, mate)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_type(dtype):
+    graph = troth.generate("rmat", scale=8, edgefactor=12)
+    weights = (graph.weights * 9).astype(dtype) + np.array(1, dtype)
+    level = check(Graph(graph.indptr, graph.indices, weights), mates_of(graph), 2)
+    assert level.graph.weights.dtype == (dtype if dtype.startswith("f") else "int64")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: drawn_with_hub(4000, 15000, fractions), id="hub"),
+        pytest.param(lambda: drawn_with_hub(270000, 1000, fractions), id="bitmaps of three heights"),
+        pytest.param(lambda: complete(70, lambda u, v: 1 / (1 + u * v % 13), np.float64), id="complete"),
+        pytest.param(lambda: troth.generate("hubs", n=3000, hubs=4, degree=1500), id="hubs"),
+        pytest.param(lambda: build([(u, v, 1 + v % 5) for u in range(36) for v in range(36, 40 + u)]), id="lengths"),
+    ],
+)
+def test_rows_of_every_length(make):
+    """Short rows, and long ones with few and with many entries a word of the bitmap; also of pairs drawn at random."""
+    graph = make()
+    even = graph.n - graph.n % 2
+    drawn = np.random.default_rng(5).permutation(even).reshape(2, -1)
+    shuffled = np.full(graph.n, -1, np.int32)
+    shuffled[drawn], ones = drawn[::-1], np.ones(graph.n)
+    for mate in (mates_of(graph), shuffled):
+        wanted, numbers = reference.contract(replace(graph, vertex_weights=ones), mate)
+        for threads in THREADS:
+            coarse, where, spilled = kernels.contract(graph, kernels.number(mate, threads), ones, threads)
+            same(coarse, wanted)
+            assert (where == numbers).all()
+            assert not spilled
+
+
+def test_vertex_weights():
+    graph = grid(5, 6, lambda u, v: 1 + u % 3)
+    mate = mates_of(graph)
+    for weights in (
+        np.arange(30, dtype=np.uint8),
+        np.arange(30) * 2**54,
+        np.linspace(0, 1, 30, dtype=np.float32),
+        np.arange(90.0).reshape(30, 3) / 7,
+        np.arange(60).reshape(30, 2)[:, ::-1],
+        np.ones(30, bool),
+    ):
+        level = check(replace(graph, vertex_weights=weights), mate, 2)
+        total = level.graph.vertex_weights.sum(axis=0)
+        assert (
+            np.allclose(total, weights.sum(axis=0))
+            if weights.dtype.kind == "f"
+            else (total == weights.sum(axis=0)).all()
+        )
+
+
+def test_labels_are_the_map():
+    graph = troth.generate("rgg", n=500, degree=6, seed=2)
+    m = troth.match(graph)
+    assert (troth.coarsen(graph, m).map == m.labels()).all()
+
+
+def test_what_is_conserved():
+    """In integers exactly: edge weights but for the matched ones, and vertex weights."""
+    graph = troth.generate("rmat", scale=9, weights="integers", high=10**12, dtype="int64", seed=4)
+    m = troth.match(graph)
+    level = troth.coarsen(graph, m)
+    assert int(level.graph.weights.sum()) // 2 + m.weight == int(graph.weights.sum()) // 2
+    assert int(level.graph.vertex_weights.sum()) == graph.n
+
+
+def test_sums_that_do_not_fit():
+    """One past the last number is refused, the last is not; also where two sums wrap around to little."""
+    square = [(0, 1, 9), (2, 3, 9)]
+    for w, x in ((2**62, 2**62 - 1), (2**63 - 2, 1)):
+        assert troth.coarsen(build([*square, (0, 2, w), (1, 3, x)]), [1, 0, 3, 2]).graph.weights[0] == 2**63 - 1
+    most = 2**63 - 1
+    for crossing in ([(0, 2, 2**62), (1, 3, 2**62)], [(0, 2, most), (1, 3, most), (0, 3, most), (1, 2, 4)]):
+        with pytest.raises(troth.TrothError, match="more than 2\\^63 - 1 together; scale the weights, or use float64"):
+            troth.coarsen(build([*square, *crossing]), [1, 0, 3, 2])
+    for dtype in (np.float32, np.float64):
+        edges = [(0, 1, 1.0), (0, 2, float(np.finfo(dtype).max)), (1, 2, float(np.finfo(dtype).max) / 2)]
+        with pytest.raises(troth.TrothError, match=f"more than the greatest {np.dtype(dtype)} together"):
+            troth.coarsen(build(edges, dtype=dtype), [1, 0, -1])
+
+
+def test_the_two_directions_round_alike():
+    """Four parallel edges whose sum depends on the order: adding row by row would give an unsymmetric graph."""
+    rng = np.random.default_rng(0)
+    graph = complete(60, lambda u, v: float(rng.random() * 2.0 ** rng.integers(-60, 60)), np.float64)
+    level = check(graph, np.arange(60, dtype=np.int32) ^ 1)
+    assert (level.graph.to_scipy() != level.graph.to_scipy().T).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("mates", "reason"),
+    [
+        ([1, 0], "shape \\(2,\\), the graph has 4"),
+        ([1, 0, 3, 0], "vertex 2: its mate is no mate"),
+        ([2, -1, 0, -1], "vertex 0: its mate is no mate"),
+        ([1, 0, 7, -1], "vertex 2: its mate is no mate"),
+    ],
+)
+def test_what_is_no_matching(mates, reason):
+    with pytest.raises(troth.TrothError, match=reason):
+        troth.coarsen(build([(0, 1, 1), (1, 2, 1), (2, 3, 1)]), mates)
+
+
+def test_a_matching_of_another_graph():
+    path, other = build([(0, 1, 1), (1, 2, 5), (2, 3, 1)]), build([(0, 3, 2)], 4)
+    with pytest.raises(troth.TrothError, match="vertex 0: its mate is no mate"):
+        troth.coarsen(path, troth.match(other))
+
+
+@pytest.mark.parametrize(
+    ("weights", "reason"),
+    [
+        (np.array([1, -1, 1]), "negative"),
+        (np.array([1.0, np.nan, 1]), "negative, NaN"),
+        (np.array([1.0, np.inf, 1]), "too great"),
+        (np.array([1, 2**63, 1], np.uint64), "2\\^63 or more"),
+        (np.array([2**62, 2**62, 1]), "too great"),
+        (np.array([HUGE, HUGE, 1]), "too great"),
+        (np.array(["a", "b", "c"]), "give 3 numbers"),
+        (np.ones(4), "give 3 numbers"),
+    ],
+)
+def test_vertex_weights_that_are_refused(weights, reason):
+    graph = replace(build([(0, 1, 1), (1, 2, 1)]), vertex_weights=weights)
+    for work in (lambda: troth.coarsen(graph, [1, 0, -1]), lambda: troth.hierarchy(graph, stop=1)):
+        with pytest.raises(troth.TrothError, match=reason) as refusal:
+            work()
+        assert "\n" not in str(refusal.value)
+
+
+# ---- hierarchies ----
+
+
+@on_corpus
+@pytest.mark.usefixtures("small_blocks")
+def test_hierarchies_of_the_corpus(graph):
+    if len(graph.weights) and graph.weights.dtype.kind != "f" and int(graph.weights.max()) > 2**50:
+        pytest.skip("its weights add up to more than an integer holds")
+    for twohop in (True, False):
+        wanted = expected_levels(graph, "hash", 0, 1, twohop=twohop)
+        for threads in THREADS:
+            found = troth.hierarchy(graph, stop=1, threads=threads, twohop=twohop)
+            assert len(found) == len(wanted)
+            for level, expected in zip(found[1:], wanted[1:], strict=True):
+                same(level.graph, expected)
+
+
+@given(graphs(16, ("int8", "int32", "float32")), st.sampled_from(TIES), st.sampled_from([None, 1, 2, 3.5, 7]))
+def test_any_hierarchy(graph, ties, limit):
+    wanted = expected_levels(graph, ties, 3, 2, limit)
+    if not all(np.isfinite(expected.weights).all() for expected in wanted):
+        with pytest.raises(troth.TrothError, match="more than the greatest float32 together"):
+            troth.hierarchy(graph, 2, ties=ties, seed=3, max_vertex_weight=limit)
+        return
+    found = troth.hierarchy(graph, 2, ties=ties, seed=3, max_vertex_weight=limit)
+    assert [level.graph.n for level in found] == [expected.n for expected in wanted]
+    for level, expected in zip(found[1:], wanted[1:], strict=True):
+        same(level.graph, expected)
+
+
+def test_the_finest_level_is_the_graph():
+    graph = troth.generate("grid", rows=30, cols=30)
+    levels = troth.hierarchy(graph, stop=10)
+    assert levels[0].graph is graph
+    assert levels[0].map is levels[0].mate is None
+    assert levels[0].project("as it is") == levels[0].restrict("as it is") == "as it is"
+    assert len(troth.hierarchy(graph, stop=900)) == 1
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "rmat:scale=13,edgefactor=8",
+        "grid:rows=150,cols=150,weights=unit",
+        "path:n=20000,weights=increasing",
+        "hubs:n=20000,hubs=5,degree=9000",
+        "bipartite:left=30,right=30000,m=40000",
+        "erdos-renyi:n=20000,degree=1",
+        "rgg:n=15000,degree=5",
+        "complete:n=1500",
+    ],
+)
+def test_families_shrink_to_the_end(spec):
+    """In 40 levels or fewer, conserving all weights; every level but those at the end by a quarter."""
+    graph = troth.read(spec)
+    levels = troth.hierarchy(graph, stop=100)
+    assert levels[-1].graph.n <= 100
+    assert len(levels) <= 41
+    for finer, level in pairwise(levels):
+        assert int(level.graph.vertex_weights.sum()) == graph.n
+        assert level.graph.n == level.map.max() + 1 == finer.graph.n - level.stats["pairs"]
+        inner = finer.graph.weights[np.repeat(level.map, np.diff(finer.graph.indptr)) == level.map[finer.graph.indices]]
+        before, after = finer.graph.weights.sum(dtype=float), level.graph.weights.sum(dtype=float)
+        assert np.isclose(before, after + inner.sum(dtype=float))
+        assert level.graph.n <= (1 - QUARTER) * finer.graph.n or level.stats["twohop"]
+
+
+def test_stars_need_two_hops():
+    graph = star([1 + i % 7 for i in range(4000)])
+    assert len(troth.hierarchy(graph, stop=10, twohop=False)) == 1
+    levels = troth.hierarchy(graph, stop=10)
+    assert levels[-1].graph.n <= 10
+    assert len(levels) < 14
+
+
+def test_twins_and_lone_vertices_are_paired():
+    """Four twins between 0 and 1, which are matched to others, and six lone vertices."""
+    twins = [(u, v, 1) for u in (0, 1) for v in (2, 3, 4, 5)]
+    graph = build([*twins, (0, 6, 9), (1, 7, 9)], 14)
+    level = troth.hierarchy(graph, stop=1, levels=1)[1]
+    assert level.mate.tolist() == [6, 7, 3, 2, 5, 4, 0, 1, 9, 8, 11, 10, 13, 12]
+    assert level.stats["twohop"] == 5
+
+
+@pytest.mark.parametrize(
+    "spec", ["rmat:scale=11,edgefactor=8", "grid:rows=60,cols=60", "hubs:n=4000,hubs=3,degree=2000"]
+)
+@pytest.mark.parametrize("limit", [1, 2, 7, 40.5])
+def test_no_vertex_outgrows_the_limit(spec, limit):
+    levels = troth.hierarchy(troth.read(spec), stop=10, max_vertex_weight=limit)
+    assert all(level.graph.vertex_weights.max() <= limit for level in levels[1:])
+    assert len(levels) > np.log2(limit)
+
+
+def test_a_limit_for_each_column():
+    graph = troth.generate("grid", rows=40, cols=40)
+    sizes = np.stack([np.ones(1600), np.arange(1600) % 5], axis=1)
+    levels = troth.hierarchy(replace(graph, vertex_weights=sizes), stop=10, max_vertex_weight=(50, 12))
+    assert (levels[-1].graph.vertex_weights.max(axis=0) <= (50, 12)).all()
+    assert (levels[-1].graph.vertex_weights.sum(axis=0) == sizes.sum(axis=0)).all()
+
+
+def test_vectors_go_up_and_down():
+    graph = troth.generate("rgg", n=2000, degree=6)
+    levels = troth.hierarchy(graph, stop=100)
+    sizes, rows = np.ones(graph.n, np.int32), np.random.default_rng(1).random((graph.n, 3), np.float32)
+    totals = rows
+    for level in levels:
+        sizes, totals = level.restrict(sizes), level.restrict(totals)
+    coarsest = levels[-1].graph
+    assert (sizes.dtype, sizes.tolist()) == (np.int64, coarsest.vertex_weights.tolist())
+    assert (totals.dtype, totals.shape) == (np.float32, (coarsest.n, 3))
+    assert np.allclose(totals.sum(axis=0), rows.sum(axis=0))
+    part = np.arange(coarsest.n)
+    for level in reversed(levels):
+        part = level.project(part)
+    assert part.shape == (graph.n,)
+    assert (np.bincount(part) == sizes).all()
+    with pytest.raises(troth.TrothError, match="values of shape \\(5,\\) for 2000 vertices"):
+        levels[1].restrict(np.ones(5))
+
+
+@pytest.mark.parametrize(
+    "engine", [engine for engine in TABLE if engine.device == "cpu"], ids=lambda engine: engine.algorithm
+)
+def test_every_engine(engine):
+    graph = troth.generate("rmat", scale=9, edgefactor=6, weights="integers")
+    once, again = (troth.hierarchy(graph, 50, engine.algorithm, "cpu", threads=threads, seed=3) for threads in (1, 3))
+    for a, b in zip(once[1:], again[1:], strict=True):
+        same(a.graph, b.graph)
+    first = troth.match(graph, engine.algorithm, "cpu", seed=3).mate
+    assert (once[1].mate[first >= 0] == first[first >= 0]).all()
+
+
+def test_options_of_the_engine_and_progress():
+    seen = []
+    graph = troth.generate("grid", rows=40, cols=40)
+    levels = troth.hierarchy(graph, 50, "blue-red", mode="random", progress=lambda *words: seen.append(words), levels=3)
+    assert len(levels) == 4
+    assert [word for word, *_ in seen] == ["coarsen"] * 3
+    assert seen[-1][1:] == (1600 - levels[-1].graph.n, 1550)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"stop": 0}, "stop=0: give a whole number of 1 or more"),
+        ({"stop": 2.5}, "stop=2.5"),
+        ({"levels": -1}, "levels=-1"),
+        ({"max_vertex_weight": 0}, "max_vertex_weight=0: give a positive number"),
+        ({"max_vertex_weight": "much"}, "give a number"),
+        ({"max_vertex_weight": (1, 2)}, "one for each column"),
+        ({"max_vertex_weight": float("nan")}, "positive"),
+        ({"algorithm": "luck"}, "is not known"),
+        ({"mode": "random"}, "no option 'mode'"),
+        ({"device": "mpi"}, "runs on MPI ranks"),
+        ({"device": "abacus"}, "is not known"),
+        ({"seed": 1.5}, "seed"),
+        ({"threads": 0}, "threads"),
+    ],
+)
+def test_what_is_refused(options, reason):
+    with pytest.raises(troth.TrothError, match=reason) as refusal:
+        troth.hierarchy(build([(0, 1, 1), (1, 2, 1)]), **({"stop": 1} | options))
+    assert "\n" not in str(refusal.value)

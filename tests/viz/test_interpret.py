@@ -1,0 +1,74 @@
+"""Interpreted engines: the mates and counts of the compiled ones, and watchers that see what passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from corpus import TIES, corpus, drawn, near_ties, on_corpus, order_of
+
+from troth.cpu import locally_dominant, suitor
+from troth.engines import TABLE, read_options
+from troth.viz.interpret import interpret
+
+CASES = [
+    (engine, options)
+    for engine in TABLE
+    if engine.device == "cpu"
+    for options in ({}, *({name: value} for name, value in (("presort", True), ("mode", "random"))))
+    if set(options) <= set(engine.options)
+]
+on_engines = pytest.mark.parametrize(
+    ("engine", "options"), CASES, ids=[" ".join([engine.algorithm, *options]) for engine, options in CASES]
+)
+
+
+def same(engine, options, graph, ties="hash") -> None:
+    words = {"threads": 1, "seed": np.uint64(3), "progress": None, **read_options(engine, options)}
+    compiled, plain = (
+        run(graph, order_of(graph, ties), **words) for run in (engine.load(), interpret(engine.load(), None))
+    )
+    assert plain[0].tolist() == compiled[0].tolist()
+    for name, count in compiled[1].items():
+        assert name == "seconds" or plain[1][name] == count
+
+
+@on_corpus
+def test_equals_the_compiled_engine(graph):
+    for engine, options in CASES:
+        same(engine, options, graph)
+
+
+@on_engines
+@pytest.mark.parametrize("ties", TIES)
+def test_wide_weights_and_tie_rules(engine, options, ties):
+    same(engine, options, drawn(60, 150, near_ties), ties)
+
+
+class Watcher:
+    """Counts offers."""
+
+    def __init__(self):
+        self.made, self.won = [], 0
+
+    def on_make_offer(self, at):
+        self.made.append(int(at.key))
+        displaced = yield
+        self.won += displaced != suitor.LOST
+
+    def on_read_mates(self, at):
+        self.state = at.state.copy()
+
+
+def test_watchers_see_arguments_and_results():
+    graph, watcher = corpus("slides"), Watcher()
+    _, stats = interpret(suitor.run, watcher)(graph, order_of(graph), threads=1)
+    assert len(watcher.made) == stats["proposals"]
+    assert watcher.won == 6
+    assert np.count_nonzero(watcher.state) == 4
+
+
+def test_the_compiled_engine_stays_as_it_is():
+    before = dict(vars(locally_dominant))
+    graph = corpus("slides")
+    interpret(locally_dominant.run, Watcher())(graph, order_of(graph), threads=1)
+    assert vars(locally_dominant) == before

@@ -1,0 +1,254 @@
+"""The page: whole by itself, the same for the same graph, and, in a real browser, what its buttons do and show."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from chromium import CHROMIUM, Browser
+from corpus import build, corpus
+
+import troth
+from troth.cli import main
+from troth.viz import steps
+from troth.viz.stories import STORIES, tell
+
+CPU = [name for name, home in STORIES.items() if not home.startswith("pgas")]
+
+
+def data(html: str) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="story">(.*?)</script>', html, re.DOTALL)[1])
+
+
+def test_nothing_is_fetched():
+    html = steps(corpus("slides"))
+    assert not re.search(r"\b(src|href)\s*=|url\(|@import|https?://(?!www\.w3\.org/2000/svg)", html)
+
+
+def test_same_graph_same_page():
+    graph = troth.read("rgg:n=20,degree=4")
+    assert steps(graph, "blue-red", seed=3) == steps(graph, "blue-red", seed=3)
+
+
+def test_names_cannot_break_out():
+    evil = replace(build([(0, 1, 3)]), ids=np.array(["</script><b>", 'x" onload="']))
+    html = steps(evil, name="<i>&name</i>")
+    assert data(html)["names"] == ["</script><b>", 'x" onload="']
+    assert "&lt;i&gt;&amp;name&lt;/i&gt;" in html
+    assert html.count("</script>") == 2
+
+
+def test_frames_are_differences():
+    graph = troth.read("grid:rows=3,cols=4")
+    story, found = tell(graph), data(steps(graph))
+    state: dict = {}
+    for told, frame in zip(found["frames"], story.frames, strict=True):
+        state |= told["set"]
+        assert [tuple(state[str(v)]) for v in range(graph.n)] == list(frame.vertices)
+        assert (told["line"], told["caption"]) == (frame.line, frame.caption)
+
+
+# ---- the command line ----
+
+
+def test_show(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert main(["show", "grid:rows=3,cols=4", "-a", "handshake", "--ties", "low"]) == 0
+    assert capfd.readouterr().out == "steps.html is written; open it in a browser\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["steps.html"]
+    html = (tmp_path / "steps.html").read_text(encoding="utf-8")
+    assert "One-way handshaking <span>on grid:rows=3,cols=4</span>" in html
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["path:n=300"], "300 vertices are too many"),
+        (["path:n=5", "-O", "p=0.5"], "has no option 'p'"),
+        (["path:n=5", "-o", "nowhere/steps.html"], "there is no folder"),
+        (["path:n=5", "--ranks", "2"], "PGAS"),
+    ],
+)
+def test_show_refuses(words, reason, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert main(["show", *words]) == 2
+    said = capfd.readouterr().err
+    assert reason in said
+    assert said.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_show_is_not_for_mpiexec(monkeypatch, capfd):
+    monkeypatch.setenv("PMI_RANK", "0")
+    assert main(["show", "path:n=5"]) == 2
+    assert "say --ranks" in capfd.readouterr().err
+
+
+# ---- in Chromium ----
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium")
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+class Player:
+    """A page in the browser."""
+
+    def __init__(self, browser: Browser, path, html: str, width: int = 1280, height: int = 800) -> None:
+        self.browser, self.frames, self.names = browser, data(html)["frames"], data(html)["names"]
+        path.write_text(html, encoding="utf-8")
+        self.url = path.as_uri()
+        browser.size(width, height)
+        browser.open(self.url)
+
+    def frame(self) -> int:
+        """The number of the frame shown; caption, lit line and slider agree with it."""
+        number, total = map(int, self.browser.js("document.querySelector('#count').textContent").split("/"))
+        told = self.frames[number - 1]
+        assert total == len(self.frames)
+        assert self.browser.js("document.querySelector('#caption').textContent") == told["caption"]
+        lit = "[...document.querySelectorAll('#code li')].findIndex((item) => item.classList.contains('lit'))"
+        assert self.browser.js(lit) == told["line"]
+        assert self.browser.js("Number(document.querySelector('#slider').value)") == number - 1
+        return number
+
+    def click(self, selector: str, part: float = 0.5) -> None:
+        """In the middle of an element, or elsewhere along it."""
+        box = f"document.querySelector({json.dumps(selector)}).getBoundingClientRect()"
+        x, y, wide, high = self.browser.js(f"(b => [b.x, b.y, b.width, b.height])({box})")
+        self.browser.click(x + part * wide, y + high / 2)
+
+    def mates(self) -> list[int]:
+        """From the edges that are drawn as matched."""
+        found = "[...document.querySelectorAll('.edge.matched')].map((line) => line.dataset.ends)"
+        mate = [-1] * len(self.names)
+        for ends in self.browser.js(found):
+            u, v = map(int, ends.split())
+            assert mate[u] == mate[v] == -1
+            mate[u], mate[v] = v, u
+        return mate
+
+
+@pytest.fixture
+def player(chromium, tmp_path):
+    def make(html: str, **size) -> Player:
+        return Player(chromium, tmp_path / "steps.html", html, **size)
+
+    yield make
+    assert chromium.complaints == []
+    assert [url for url in chromium.requests if not url.startswith("file:")] == []
+
+
+def test_buttons_and_slider(player):
+    shown = player(steps(corpus("slides")))
+    last = len(shown.frames)
+    assert shown.frame() == 1
+    for selector, number in (("#step", 2), ("#step", 3), ("#back", 2), ("#last", last), ("#first", 1)):
+        shown.click(selector)
+        assert shown.frame() == number
+    shown.click("#slider", 0.998)
+    assert shown.frame() == last
+    assert shown.mates() == [2, -1, 0, 4, 3]
+
+
+def test_keyboard(player):
+    shown = player(steps(corpus("slides")))
+    last = len(shown.frames)
+    for key, number in (("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2), ("End", last), ("Home", 1)):
+        shown.browser.press(key)
+        assert shown.frame() == number
+    shown.browser.press("ArrowLeft")
+    assert shown.frame() == 1  # nothing before the first
+
+
+def test_playing(player):
+    shown = player(steps(corpus("slides")))
+    shown.browser.js("document.querySelector('#pace').value = '150'")
+    shown.browser.press(" ")
+    assert shown.browser.js("document.querySelector('#play').ariaLabel") == "Pause"
+    shown.browser.until(f"document.querySelector('#count').textContent === '{len(shown.frames)} / {len(shown.frames)}'")
+    assert shown.frame() == len(shown.frames)
+    assert shown.browser.js("document.querySelector('#play').ariaLabel") == "Play"
+    shown.click("#play")  # again, from the start
+    shown.browser.until("document.querySelector('#count').textContent.startsWith('2 ')")
+    shown.browser.press(" ")  # the focus is on the button, and still it is one stroke
+    assert shown.browser.js("document.querySelector('#play').ariaLabel") == "Play"
+
+
+def test_displacement_is_drawn(player):
+    shown = player(steps(replace(corpus("slides"), ids=np.array(list("abcde")))))
+    number = next(i for i, frame in enumerate(shown.frames) if "displaces c" in frame["caption"]) + 1
+    shown.browser.open(f"{shown.url}#{number}")
+    assert shown.frame() == number
+    notes = shown.browser.js("[...document.querySelectorAll('.note')].map((note) => note.textContent)")
+    assert notes == ["b : 4", "", "a : 5", "", "d : 10"]
+    arrows = shown.browser.js(
+        "[...document.querySelectorAll('#picture .arrow')].map((a) => [a.dataset.arrow, a.classList[1]])"
+    )
+    assert sorted(arrows) == [["0 2", "points"], ["1 0", "points"], ["2 4", "refused"], ["3 4", "points"]]
+    roles = shown.browser.js("[...document.querySelectorAll('.vertex')].map((vertex) => vertex.classList[1])")
+    assert roles == ["processed", "processed", "unprocessed", "current", "candidate"]
+
+
+@pytest.mark.parametrize("name", CPU)
+def test_last_frame_is_the_matching(player, name):
+    for graph in (troth.read("rgg:n=40,degree=5,seed=7"), corpus("two-components"), corpus("empty")):
+        shown = player(steps(graph, name))
+        shown.browser.press("End")
+        assert shown.frame() == len(shown.frames)
+        assert shown.mates() == troth.match(graph, name, "cpu").mate.tolist()
+
+
+def area(path: str) -> float:
+    """Of a polygon, M1,2L3,4...Z."""
+    x, y = np.array([corner.split(",") for corner in path[1:-1].split("L")], float).T
+    return abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2
+
+
+def test_owners_are_regions(player):
+    pytest.importorskip("mpi4py")
+    graph = troth.read("grid:rows=3,cols=4")
+    shown = player(steps(graph, "async-poll", ranks=2))
+    shown.browser.press("End")
+    assert shown.mates() == troth.match(graph, device="cpu").mate.tolist()
+    cells = "[...document.querySelectorAll('.region')].map((group) => group.childElementCount)"
+    assert shown.browser.js(cells)[:3] == [6, 6, 0]
+    labels = shown.browser.js("[...document.querySelectorAll('.rank')].map((label) => label.textContent)")
+    assert labels == ["rank 0", "rank 1"]
+    paths = shown.browser.js("[...document.querySelectorAll('.region path')].map((path) => path.getAttribute('d'))")
+    wide, high = shown.browser.js("[picture.clientWidth, picture.clientHeight]")
+    assert sum(map(area, paths)) == pytest.approx(wide * high)  # the cells fill the picture, and none lies on another
+
+
+OVERLAPS = """(() => {
+  const boxes = (selector) => [...document.querySelectorAll(selector)].filter((item) => item.textContent !== "" ||
+    item.tagName === "rect").map((item) => item.getBoundingClientRect());
+  const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+  const all = [...boxes(".disc"), ...boxes(".note"), ...boxes(".weight")];
+  const frame = picture.getBoundingClientRect();
+  const out = all.filter((box) => box.left < frame.left || box.right > frame.right || box.top < frame.top ||
+    box.bottom > frame.bottom).length;
+  return [all.filter((a, i) => all.some((b, j) => j < i && !apart(a, b))).length, out,
+          document.documentElement.scrollWidth - document.documentElement.clientWidth];
+})()"""
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_nothing_overlaps(player, width):
+    shown = player(steps(corpus("slides")), width=width)
+    for _ in shown.frames:
+        assert shown.browser.js(OVERLAPS) == [0, 0, 0]
+        shown.browser.press("ArrowRight")
+    shown = player(steps(troth.read("grid:rows=4,cols=4"), "locally-dominant"), width=width)
+    assert shown.browser.js(OVERLAPS) == [0, 0, 0]
+    for button in ("first", "back", "play", "step", "last"):
+        right = shown.browser.js(f"document.querySelector('#{button}').getBoundingClientRect().right")
+        assert right <= width

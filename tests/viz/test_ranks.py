@@ -1,0 +1,59 @@
+"""Stories of real MPI jobs: the mates of the engine, owners, and words that are read after they were written."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from corpus import corpus
+from test_stories import check
+
+import troth
+from troth.viz.stories import tell
+
+pytest.importorskip("mpi4py")
+HOME = str(Path(sys.executable).parent)
+pytestmark = pytest.mark.skipif(
+    (shutil.which("mpiexec", path=HOME) or shutil.which("mpiexec")) is None, reason="there is no mpiexec"
+)
+
+CASES = [
+    ("sync-poll", 3, "block", {}),
+    ("sync-notify", 3, "hash", {}),
+    ("async-notify", 3, "block", {}),
+    ("async-poll", 2, "hash", {}),
+    ("sync-notify", 2, "block", {"transport": "p2p"}),
+    ("async-notify", 2, "block", {"transport": "p2p", "batch": 4}),
+    ("async-notify", 3, "hash", {"capacity": 1}),
+]
+
+
+@pytest.mark.parametrize(("name", "ranks", "partition", "options"), CASES)
+def test_last_frame(name, ranks, partition, options):
+    graph = troth.read("rgg:n=40,degree=5,seed=2")
+    story = tell(graph, name, ranks=ranks, partition=partition, **options)
+    check(story, troth.match(graph, device="cpu").mate)
+    assert sorted(set(story.owner)) == list(range(ranks))
+    if partition == "block":
+        assert story.owner == sorted(story.owner)
+
+
+def test_slides():
+    story = tell(corpus("slides"), "async-notify", "high")
+    check(story, [2, -1, 0, 4, 3])
+    said = [frame.caption for frame in story.frames]
+    told = next(i for i, caption in enumerate(said) if "notifies the owner" in caption)
+    assert any("is matched" in caption for caption in said[:told])
+
+
+def test_ranks_that_fail_say_why(tmp_path):
+    with pytest.raises(troth.TrothError, match=r"the ranks failed: rank .: --partition nowhere is not a file"):
+        tell(corpus("slides"), "sync-poll", partition="nowhere")
+
+
+def test_without_mpiexec(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda *words, **more: None)
+    with pytest.raises(troth.TrothError, match=r"pip install .troth\[mpi\]"):
+        tell(corpus("slides"), "sync-poll")

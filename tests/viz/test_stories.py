@@ -1,0 +1,172 @@
+"""Stories: the last frame is the matching, every frame is possible, and the slides' example shows its displacements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from corpus import corpus, on_corpus
+
+import troth
+from troth.engines import ALGORITHMS
+from troth.viz.stories import STORIES, tell
+from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED
+
+CPU = [name for name, home in STORIES.items() if not home.startswith("pgas")]
+GRAPHS = (
+    "grid:rows=4,cols=5",
+    "rgg:n=70,degree=6,seed=4",
+    "rmat:scale=6,edgefactor=4,weights=integers",
+    "complete:n=19",
+)
+
+
+def mates(frame) -> list[int]:
+    return [vertex.mate for vertex in frame.vertices]
+
+
+def check(story, mate) -> None:
+    """The last frame shows these mates; nobody is ever divorced; everything is on an edge and in the pseudocode."""
+    graph = story.graph
+    assert mates(story.frames[-1]) == list(mate)
+    row = np.repeat(np.arange(graph.n), np.diff(graph.indptr))
+    edges = set(zip(row.tolist(), graph.indices.tolist(), strict=True))
+    before = [-1] * graph.n
+    for frame in story.frames:
+        assert -1 <= frame.line < len(story.lines)
+        assert frame.caption.endswith(".")
+        now = mates(frame)
+        assert all(old in (-1, new) for old, new in zip(before, now, strict=True))
+        assert {(u, v) for u, v in enumerate(now) if v >= 0} <= edges
+        assert {(u, vertex.points) for u, vertex in enumerate(frame.vertices) if vertex.points >= 0} <= edges
+        assert {(u, v) for u, v, _ in frame.arrows} <= edges
+        assert {vertex.role for vertex in frame.vertices} <= {UNPROCESSED, CURRENT, CANDIDATE, PROCESSED, MATCHED}
+        before = now
+
+
+def test_every_algorithm_has_a_story():
+    assert set(STORIES) == set(ALGORITHMS)
+
+
+@on_corpus
+def test_corpus(graph):
+    for name in CPU:
+        check(tell(graph, name), troth.match(graph, name, "cpu").mate)
+
+
+@pytest.mark.parametrize("name", CPU)
+def test_families(name):
+    for text in GRAPHS:
+        graph = troth.read(text)
+        for ties in ("low", "hash"):
+            check(tell(graph, name, ties, 5), troth.match(graph, name, "cpu", ties, 5).mate)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("suitor", {"presort": True}),
+        ("locally-dominant", {"presort": True}),
+        ("blue-red", {"mode": "random", "p": 0.3}),
+        ("blue-red", {"rounds": 1}),
+    ],
+)
+def test_options(name, options):
+    graph = troth.read(GRAPHS[1])
+    check(tell(graph, name, **options), troth.match(graph, name, "cpu", **options).mate)
+
+
+# ---- the slides' example: a-b 4, a-c 5, c-d 7, c-e 9, d-e 10 ----
+
+A, B, C, D, E = range(5)
+
+
+def notes(frame) -> str:
+    return " ".join(vertex.note.replace(" ", "") or "_" for vertex in frame.vertices)
+
+
+def letters() -> troth.Graph:
+    return replace(corpus("slides"), ids=np.array(list("abcde")))
+
+
+def test_slides_as_the_engine_goes():
+    """In a stream: c is displaced at e once, and then displaces b at a."""
+    story = tell(letters())
+    said = [frame.caption for frame in story.frames]
+    assert [caption for caption in said if "displaces" in caption] == [
+        "An offer of 10 beats one of 9: d displaces c, who must look again.",
+        "An offer of 5 beats one of 4: c displaces b, who must look again.",
+    ]
+    shown = [notes(frame) for frame in story.frames]
+    assert list(dict.fromkeys(shown)) == [
+        "_ _ _ _ _",
+        "_ _ a:5 _ _",
+        "b:4 _ a:5 _ _",
+        "b:4 _ a:5 _ c:9",
+        "b:4 _ a:5 _ d:10",
+        "b:4 _ a:5 e:10 d:10",
+        "c:5 _ a:5 e:10 d:10",
+    ]
+    displaced = next(frame for frame in story.frames if "displaces c" in frame.caption)
+    assert [vertex.role for vertex in displaced.vertices] == [PROCESSED, PROCESSED, UNPROCESSED, CURRENT, CANDIDATE]
+    assert displaced.arrows == ((C, E, "refused"),)
+    assert mates(story.frames[-1]) == [C, -1, A, E, D]
+
+
+def test_slides_as_they_are_printed():
+    """With sorted rows the engine goes as the slides do, frame by frame, with their errata."""
+    shown = [notes(frame) for frame in tell(letters(), presort=True).frames]
+    assert list(dict.fromkeys(shown)) == [
+        "_ _ _ _ _",
+        "_ _ a:5 _ _",
+        "b:4 _ a:5 _ _",
+        "b:4 _ a:5 _ c:9",
+        "b:4 _ a:5 _ d:10",
+        "b:4 _ a:5 c:7 d:10",
+        "b:4 _ a:5 e:10 d:10",
+        "c:5 _ a:5 e:10 d:10",
+    ]
+
+
+def test_hands_meet_before_they_match():
+    frames = tell(corpus("slides"), "handshake").frames
+    meeting = next(frame for frame in frames if "hands meet on 3-4" in frame.caption)
+    assert (meeting.vertices[D].points, meeting.vertices[E].points) == (E, D)
+    assert mates(meeting) == [-1] * 5
+    assert mates(frames[frames.index(meeting) + 1]) == [-1, -1, -1, E, D]
+
+
+def test_blue_proposes_to_red():
+    graph = troth.read(GRAPHS[1])
+    frames = [frame for frame in tell(graph, "blue-red").frames if "propose" in frame.caption]
+    asked = [(frame.vertices[u].colour, frame.vertices[v].colour) for frame in frames for u, v, _ in frame.arrows]
+    assert len(asked) > 10
+    assert set(asked) == {("blue", "red")}
+
+
+def test_equal_weights_go_in_waves():
+    story = tell(troth.generate("complete", n=12, weights="unit"))
+    assert "by falling priority" in story.lines["each"]
+    assert any("the tie rule prefers" in frame.caption for frame in story.frames)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ({"algorithm": "suitor", "ranks": 2}, "are for the four PGAS variants"),
+        ({"algorithm": "simplex"}, "has no story"),
+        ({"algorithm": "suitor", "variant": "synclb"}, "suitor on cpu has no option 'variant'"),
+        ({"algorithm": "sync-poll", "ranks": 9}, "from 1 to 8"),
+        ({"algorithm": "greedy", "seed": 1.5}, "seed"),
+        ({"algorithm": "greedy", "ties": "even"}, "tie rule"),
+    ],
+)
+def test_refusals(words, reason):
+    with pytest.raises(troth.TrothError, match=reason):
+        tell(corpus("slides"), **words)
+
+
+def test_large_graphs_are_refused():
+    with pytest.raises(troth.TrothError, match="201 vertices are too many"):
+        tell(troth.generate("path", n=201))
