@@ -63,35 +63,26 @@ __global__ void number_pairs(i64 n, const i32* __restrict__ mate, const i32* __r
     if (u >= 0) code[u] = 2 * c + 1;
 }
 
-// The entries of a coarse vertex: those of its first member, then those of its second.
+// The row of a coarse vertex: where the entries of its first member start, and those of its second; how many the first
+// one has, and both.
 struct Row {
-    i64 start = 0, other = 0;
-    u32 here = 0, entries = 0;
+    i64 start, other;
+    u32 here, entries;
 
-    __device__ Row() {}
-    __device__ Row(i64 c, const i32* __restrict__ first, const i32* __restrict__ mate,
-                   const i64* __restrict__ indptr) {
-        i32 v = first[c], u = mate[v];
-        start = indptr[v];
-        here = entries = (u32)(indptr[v + 1] - start);
-        if (u >= 0) {
-            other = indptr[u];
-            entries += (u32)(indptr[u + 1] - other);
-        }
-    }
     __device__ i64 place(u32 i) const { return i < here ? start + i : other + (i - here); }
     __device__ u32 key(u32 i, const u32* __restrict__ code, const i32* __restrict__ indices) const {
         return code[indices[place(i)]] ^ (u32)(i >= here);
     }
 };
 
-// coarse[v] = the coarse vertex of v; members' vertex weights added up; room[c + 1] = the entries of c, room[0] = 0; the
-// rows that are not short, by kind, and for huge ones how many entries of huge rows were listed before.
+// coarse[v] = the coarse vertex of v; members' vertex weights added up; rows[c]; room[c + 1] = the entries of c, room[0]
+// = 0; the rows that are not short, by kind, and for huge ones how many entries of huge rows were listed before.
 template <class V>
 __global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ first, const i32* __restrict__ mate,
-                               const i64* __restrict__ indptr, const V* __restrict__ weights, V* __restrict__ new_weights,
-                               i32* __restrict__ coarse, i64* __restrict__ room, i32* mediums, i32* longs, i32* huges,
-                               i64* huge_at, u64* control) {
+                               const i64* __restrict__ indptr, const V* __restrict__ weights,
+                               V* __restrict__ new_weights, i32* __restrict__ coarse, Row* __restrict__ rows,
+                               i64* __restrict__ room, i32* mediums, i32* longs, i32* huges, i64* huge_at,
+                               u64* control) {
     __shared__ u32 listed[3];
     __shared__ u64 before[3];
     if (threadIdx.x < 3) listed[threadIdx.x] = 0;
@@ -99,7 +90,7 @@ __global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ f
     i64 c = thread_id();
     int kind = -1;
     u32 at = 0;
-    Row row;
+    Row row = {};
     if (c == 0) room[0] = 0;
     if (c < count) {
         i32 v = first[c], u = mate[v];
@@ -107,7 +98,13 @@ __global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ f
         if (u >= 0) coarse[u] = (i32)c;
         for (i64 j = 0; j < columns; j++)
             new_weights[c * columns + j] = weights[v * columns + j] + (u >= 0 ? weights[u * columns + j] : (V)0);
-        row = Row(c, first, mate, indptr);
+        row.start = indptr[v];
+        row.here = row.entries = (u32)(indptr[v + 1] - row.start);
+        if (u >= 0) {
+            row.other = indptr[u];
+            row.entries += (u32)(indptr[u + 1] - row.other);
+        }
+        rows[c] = row;
         room[c + 1] = row.entries;
         kind = row.entries <= SHORT ? -1 : row.entries <= MEDIUM ? MEDIUMS : row.entries <= LONG ? LONGS : HUGES;
         if (kind >= 0) at = atomicAdd(&listed[kind], 1u);
@@ -130,15 +127,14 @@ __global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ f
 // for the sum. The first of equal ones writes. Lanes go on together as far as the longest row of the warp needs.
 template <class T>
 __global__ void __launch_bounds__(THREADS)
-    merge_short(i64 count, const i32* __restrict__ first, const i32* __restrict__ mate, const u32* __restrict__ code,
-                const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights,
-                const i64* __restrict__ upper, i32* __restrict__ new_indices,
+    merge_short(i64 count, const Row* __restrict__ rows, const u32* __restrict__ code, const i32* __restrict__ indices,
+                const T* __restrict__ weights, const i64* __restrict__ upper, i32* __restrict__ new_indices,
                 typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
     typedef typename Sum<T>::Part Part;
     i64 c = thread_id() / GROUP;
     const u32 lane = threadIdx.x % GROUP;
-    Row row;
-    if (c < count) row = Row(c, first, mate, indptr);
+    Row row = {};
+    if (c < count) row = rows[c];
     const bool mine = c < count && row.entries <= SHORT;
     const u32 entries = mine ? row.entries : 0;
     const u32 most = warp_max(entries);
@@ -186,7 +182,6 @@ __global__ void __launch_bounds__(THREADS)
         }
     }
     if (mine && lane == 0) lengths[c + 1] = __popc(leaders);
-    if (c == 0 && lane == 0) lengths[0] = 0;
     if (spilled) control[SPILLED] = 1;
 }
 
@@ -237,11 +232,10 @@ __device__ void sort(u64* keys, u32 size) {
 // A team sorts (key, place in the row) of a listed row; the first of equal neighbours finds the others behind it.
 template <class T, int TEAM, int MOST>
 __global__ void __launch_bounds__(THREADS)
-    merge_sorted(const i32* __restrict__ list, i64 listed, const i32* __restrict__ first,
-                 const i32* __restrict__ mate, const u32* __restrict__ code, const i64* __restrict__ indptr,
-                 const i32* __restrict__ indices, const T* __restrict__ weights, const i64* __restrict__ upper,
-                 i32* __restrict__ new_indices, typename Sum<T>::Total* __restrict__ new_weights,
-                 i64* __restrict__ lengths, u64* control) {
+    merge_sorted(const i32* __restrict__ list, i64 listed, const Row* __restrict__ rows,
+                 const u32* __restrict__ code, const i32* __restrict__ indices, const T* __restrict__ weights,
+                 const i64* __restrict__ upper, i32* __restrict__ new_indices,
+                 typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
     constexpr int TEAMS = THREADS / TEAM;
     __shared__ u64 all_keys[TEAMS][MOST];
     __shared__ u32 partial[WARPS];
@@ -250,7 +244,7 @@ __global__ void __launch_bounds__(THREADS)
     bool spilled = false;
     for (i64 r = (i64)blockIdx.x * TEAMS + threadIdx.x / TEAM; r < listed; r += (i64)gridDim.x * TEAMS) {
         const i64 c = list[r];
-        const Row row(c, first, mate, indptr);
+        const Row row = rows[c];
         u32 size = 2 * WARP;
         while (size < row.entries) size *= 2;
         for (u32 i = rank; i < size; i += TEAM) {
@@ -294,17 +288,16 @@ __global__ void __launch_bounds__(THREADS)
 template <class T>
 __global__ void __launch_bounds__(HUGE_THREADS)
     merge_huge(const i32* __restrict__ list, const i64* __restrict__ list_at, i64 listed, i64 words, u32* bitmaps,
-               u32* counted, typename Sum<T>::Part* sums, const i32* __restrict__ first,
-               const i32* __restrict__ mate, const u32* __restrict__ code, const i64* __restrict__ indptr,
-               const i32* __restrict__ indices, const T* __restrict__ weights, const i64* __restrict__ upper,
-               i32* __restrict__ new_indices, typename Sum<T>::Total* __restrict__ new_weights,
-               i64* __restrict__ lengths, u64* control) {
+               u32* counted, typename Sum<T>::Part* sums, const Row* __restrict__ rows,
+               const u32* __restrict__ code, const i32* __restrict__ indices, const T* __restrict__ weights,
+               const i64* __restrict__ upper, i32* __restrict__ new_indices,
+               typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
     __shared__ u32 partial[HUGE_THREADS / WARP];
     u32 *bits = bitmaps + blockIdx.x * words, *before = counted + blockIdx.x * words;
     bool spilled = false;
     for (i64 r = blockIdx.x; r < listed; r += gridDim.x) {
         const i64 c = list[r], to = upper[c];
-        const Row row(c, first, mate, indptr);
+        const Row row = rows[c];
         typename Sum<T>::Part* own = sums + 2 * list_at[r];
         for (u32 i = threadIdx.x; i < row.entries; i += HUGE_THREADS) {
             u32 d = row.key(i, code, indices) >> 1;
