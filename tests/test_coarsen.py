@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import runpy
+import shlex
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,10 +31,12 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
+from troth.cli import main
 from troth.cpu import coarsen as kernels
 from troth.engines import TABLE
 from troth.graph import Graph
 
+ROOT = Path(__file__).resolve().parent.parent
 THREADS = (1, 2, 3, 8)
 QUARTER, TWENTIETH = 0.25, 0.05
 
@@ -427,3 +433,27 @@ def test_what_is_refused(options, reason):
     with pytest.raises(troth.TrothError, match=reason) as refusal:
         troth.hierarchy(build([(0, 1, 1), (1, 2, 1)]), **({"stop": 1} | options))
     assert "\n" not in str(refusal.value)
+
+
+# ---- the document and the example ----
+
+
+def test_the_document(tmp_path, monkeypatch, capfd):
+    """Its Python runs, and its commands work."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "docs/coarsening.md").read_text(), re.MULTILINE | re.DOTALL)
+    exec("".join(code for name, code in blocks if name == "python"), {})
+    for line in "".join(code for name, code in blocks if name == "console").splitlines():
+        assert main(shlex.split(line)[2:]) == 0, capfd.readouterr().err
+    assert {"coarse.graph", "map.txt", "level-1.csr", "map-1.txt"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_bisection(capsys):
+    """Halves a grid with a cut that is less than twice the best, within its balance."""
+    pytest.importorskip("pymetis", reason="pymetis is not installed: the example has nothing to compare with")
+    example = runpy.run_path(str(ROOT / "examples/bisection.py"))
+    assert "METIS" in capsys.readouterr().out
+    graph = troth.generate("grid", rows=30, cols=30, weights="unit")
+    side = example["bisect"](graph, seed=1)
+    assert max(np.bincount(side)) <= example["BALANCE"] * graph.n / 2
+    assert example["cut_of"](graph, side) < 60
