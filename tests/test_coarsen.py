@@ -162,8 +162,9 @@ def test_rows_of_every_length(make, monkeypatch):
     shuffled[drawn], ones = drawn[::-1], np.ones(graph.n)
     for mate in (mates_of(graph), shuffled):
         wanted, numbers = reference.contract(replace(graph, vertex_weights=ones), mate)
+        room = kernels.new_room(graph)
         for threads in THREADS:
-            coarse, where, spilled = kernels.contract(graph, kernels.number(mate, threads), ones, threads)
+            coarse, where, spilled = kernels.contract(graph, kernels.number(mate, threads), ones, room, threads)
             same(coarse, wanted)
             assert (where == numbers).all()
             assert not spilled

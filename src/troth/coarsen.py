@@ -149,7 +149,7 @@ def coarsen(g: Any, m: Matching | Any, threads: int | None = None) -> Level:
     with _kernels_of(graph) as kernels:
         start = perf_counter()
         clusters = kernels.number(_checked_mates(graph, m, threads), threads)
-        coarse, where = _contract(kernels, graph, clusters, weights, threads)
+        coarse, where = _contract(kernels, graph, clusters, weights, kernels.new_room(graph), threads)
         stats = {"pairs": graph.n - clusters.size, "seconds": {"contract": perf_counter() - start}}
     return Level(coarse, where, clusters.mate, stats)
 
@@ -279,7 +279,7 @@ def _build(
     from troth.order import make_order
 
     levels, weights = [Level(graph)], _vertex_weights(graph)
-    limits, finest = _limits(max_vertex_weight, weights), graph.n
+    limits, room, finest = _limits(max_vertex_weight, weights), None, graph.n
     while graph.n > stop and (most is None or len(levels) <= most):
         clock = [perf_counter()]
         # The engines of a GPU look at the range of the weights only where these have 64 bits.
@@ -296,7 +296,8 @@ def _build(
         clock.append(perf_counter())
         if graph.n - clusters.size < PROGRESS * graph.n:
             break
-        coarse, where = _contract(kernels, graph, clusters, weights, threads)
+        room = kernels.new_room(graph) if len(levels) == 1 else room
+        coarse, where = _contract(kernels, graph, clusters, weights, room, threads)
         clock.append(perf_counter())
         seconds = dict(zip(("match", "twohop", "contract"), np.diff(clock).tolist(), strict=True))
         pairs = graph.n - clusters.size
@@ -332,8 +333,8 @@ def _mates(engine: Engine, graph: Graph, order: Any, threads: int | None, seed: 
     return mate if there is graph else cupy().asarray(mate)
 
 
-def _contract(kernels: ModuleType, graph: Graph, clusters: Any, weights: Any, threads: int | None) -> tuple[Graph, Any]:
-    coarse, where, spilled = kernels.contract(graph, clusters, weights, threads)
+def _contract(kernels, graph, clusters, weights, room, threads) -> tuple[Graph, Any]:
+    coarse, where, spilled = kernels.contract(graph, clusters, weights, room, threads)
     if spilled:
         most = f"the greatest {coarse.weights.dtype}" if coarse.weights.dtype.kind == "f" else "2^63 - 1"
         raise TrothError(

@@ -374,33 +374,40 @@ def move_rows(worker, cursor, some, block, places, indptr, indices, weights, new
                 union |= np.uint64(word)
 
 
+def new_room(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """Where ``contract`` writes rows at first: enough for this graph and for all that are coarser."""
+    kind = graph.weights.dtype if graph.weights.dtype.kind == "f" else np.uint64
+    return np.empty(len(graph.indices), np.int32), np.empty(len(graph.indices), kind)
+
+
 def contract(
-    graph: Graph, clusters: Clusters, vertex_weights: np.ndarray, threads: int | None = None
+    graph: Graph, clusters: Clusters, vertex_weights: np.ndarray, room: tuple, threads: int | None = None
 ) -> tuple[Graph, np.ndarray, bool]:
-    """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type."""
-    threads, count, entries = _threads(threads, graph.n + len(graph.indices)), clusters.size, len(graph.indices)
+    """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type.
+
+    ``room`` is from ``new_room``: the system gives memory page by page, and for a hierarchy it does so once.
+    """
+    threads, count = _threads(threads, graph.n + len(graph.indices)), clusters.size
     coarse = np.empty(graph.n, np.int32)
     coarse_weights = np.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
     members = clusters.first, clusters.mate, columns(vertex_weights), columns(coarse_weights), coarse
     _over(count, BLOCK, threads, gather_members, *members)
 
-    weights = plain_weights(graph)
-    kind = np.dtype(np.float64 if weights.dtype.kind == "f" else np.uint64)
-    new_kind = weights.dtype if weights.dtype.kind == "f" else kind
+    weights, rows, row_weights = plain_weights(graph), *room
     lengths, places, taken = np.zeros(count + 1, np.int64), np.empty(-(-count // ROWS), np.int64), _team.new_cursor()
-    rows = np.empty(entries, np.int32), np.empty(entries, new_kind)
+    kind = np.dtype(np.float64 if weights.dtype.kind == "f" else np.uint64)
     scratch = _scratch(max(threads, 1), count, kind)
     given = graph.indptr, graph.indices, weights, clusters, scratch
-    _over(count, ROWS, threads, merge_rows, *given, taken, places, lengths, *rows)
+    _over(count, ROWS, threads, merge_rows, *given, taken, places, lengths, rows, row_weights)
 
     indptr = np.cumsum(lengths, out=lengths)
-    indices, new_weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], new_kind)
-    bits = np.dtype(f"u{new_kind.itemsize}")
-    ends = (rows[0], rows[1].view(bits), indices, new_weights.view(bits))
+    indices, new_weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], row_weights.dtype)
+    bits = np.dtype(f"u{row_weights.itemsize}")
+    ends = rows, row_weights.view(bits), indices, new_weights.view(bits)
     found = _over(len(places), 16, threads, move_rows, ROWS, places, indptr, *ends)
     least, greatest, unions = zip(*found, strict=True)
     spread = (int(min(least)), int(max(greatest)), int(np.bitwise_or.reduce(unions))) if len(indices) else None
-    limit = np.array(np.inf, new_kind).view(bits) if kind == np.float64 else TOO_MUCH
+    limit = np.array(np.inf, new_weights.dtype).view(bits) if kind == np.float64 else TOO_MUCH
     spilled = len(indices) > 0 and max(greatest) >= limit
     if kind == np.uint64:
         new_weights = new_weights.view(np.int64)
