@@ -66,7 +66,12 @@ def through_the_gate(g: troth.Graph) -> None:
 
 def through_levels() -> None:
     """Rows of every length, pairs of no neighbours, and a limit."""
-    for spec in ("hubs:n=6000,hubs=2,degree=5000", "rmat:scale=9,edgefactor=8,weights=integers", "complete:n=300"):
+    for spec in (
+        "hubs:n=6000,hubs=2,degree=5000",
+        "hubs:n=200000,hubs=2,degree=600",
+        "rmat:scale=9,edgefactor=8,weights=integers",
+        "complete:n=300",
+    ):
         there, here = troth.read(f"{spec},device=cuda"), troth.read(spec)
         for limit in (None, 20):
             words = {"stop": 50, "max_vertex_weight": limit}
