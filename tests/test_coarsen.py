@@ -387,6 +387,14 @@ def test_a_limit_for_each_column():
     assert (levels[-1].graph.vertex_weights.sum(axis=0) == sizes.sum(axis=0)).all()
 
 
+def test_limits_are_exact():
+    """Weights whose doubles do not fit 64 bits, and limits that no float64 tells apart."""
+    graph = build([(0, 1, 1), (2, 3, 1)], 4)
+    heavy = replace(graph, vertex_weights=np.array([2**60 + 1, 2**60, 2**62 + 2**60, 1]))
+    for limit, sizes in ((2**61 + 1, 3), (2**61, 4), (2**62 + 2**60 + 1, 2), (2**63 - 1, 2), (float("inf"), 2)):
+        assert troth.hierarchy(heavy, 1, max_vertex_weight=limit, twohop=False, levels=1)[-1].graph.n == sizes
+
+
 def test_vectors_go_up_and_down():
     graph = troth.generate("rgg", n=2000, degree=6)
     levels = troth.hierarchy(graph, stop=100)

@@ -16,6 +16,7 @@ the coarse vertices, the same bits of the weights (see there for the order of ad
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -286,7 +287,7 @@ def _build(
         spread = graph.bits_range() if graph.device == "cpu" or graph.weights.dtype.itemsize == 8 else (1, 1)
         order = make_order(ties, seed, spread)
         light = graph
-        if limits is not None and bool((2 * weights > limits).any()):
+        if limits is not None and not bool(_is_light(weights, limits).all()):
             light = kernels.fitting_edges(graph, weights, limits, threads)
         clusters = kernels.number(_mates(engine, light, order, threads, seed, options), threads)
         matched = graph.n - clusters.size
@@ -315,8 +316,8 @@ def _pair_more(kernels, graph, order, clusters, weights, limits, threads) -> Any
         if graph.n - clusters.size >= QUARTER * graph.n:
             break
         free = clusters.mate < 0
-        if limits is not None:  # any two of these fit
-            free &= (2 * weights <= limits).reshape(graph.n, -1).all(axis=1)
+        if limits is not None:
+            free &= _is_light(weights, limits)
         vertices = free.nonzero()[0].astype(np.int32)
         if step == "twins":
             kernels.pair_twins(graph, vertices, clusters.mate, threads)
@@ -385,15 +386,24 @@ def _limits(value: Any, weights: Any) -> Any:
     """``max_vertex_weight`` in the type of the weights and where they are; None where there is none."""
     if value is None:
         return None
-    wish = f"max_vertex_weight={value!r}"
     try:
-        limits = np.broadcast_to(np.asarray(value, np.float64), weights.shape[1:])
+        given = np.broadcast_to(np.asarray(value, object), weights.shape[1:])
+        limits = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise TrothError(f"{wish}: give a number, or one for each column of the vertex weights") from None
+        raise TrothError(
+            f"max_vertex_weight={value!r}: give a number, or one for each column of the vertex weights"
+        ) from None
     if not (limits > 0).all():
-        raise TrothError(f"{wish}: give a positive number")
-    if weights.dtype == np.int64:  # a whole number stays exact
-        whole = isinstance(value, (int, np.integer))
-        limits = np.array(min(int(value), 2**62) if whole else np.minimum(np.floor(limits), 2.0**62), np.int64)
-        limits = np.broadcast_to(limits, weights.shape[1:])
-    return cupy().asarray(limits) if is_on_device(weights) else limits.copy()
+        raise TrothError(f"max_vertex_weight={value!r}: give a positive number")
+    if weights.dtype == np.int64:
+        most = 2**63 - 1
+        whole = [most if limit >= most else math.floor(limit) for limit in given.ravel().tolist()]
+        limits = np.array(whole, np.int64).reshape(given.shape)
+    return cupy().asarray(limits) if is_on_device(weights) else limits
+
+
+def _is_light(weights: Any, limits: Any) -> Any:
+    """Which vertices weigh no more than half of the limit: any two of them fit."""
+    half = limits // 2 if weights.dtype == np.int64 else limits / 2
+    light = weights <= half
+    return light if light.ndim == 1 else light.all(axis=1)
