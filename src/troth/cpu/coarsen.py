@@ -25,7 +25,7 @@ What costs is bringing each row into order without branches that no processor ca
    is so long that most are not.
 
 Rows are written one behind the other in blocks, wherever there is room, and moved to their places once all lengths are
-known. Memory beside the two graphs: that of the entries once more, and 17 bytes a coarse vertex and thread where a row
+known. Memory beside the two graphs: that of the entries once more, and 16 bytes a coarse vertex and thread where a row
 is long. Cost: O(n + m).
 """
 
