@@ -9,7 +9,7 @@ endif
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
-.PHONY: help demo test lint docs bench-cpu bench-gpu bench-mpi fuzz clean
+.PHONY: help demo test lint docs bench-cpu bench-gpu bench-mpi bench-coarsen fuzz clean
 
 help:
 	@echo "make demo       match a graph of a million edges, verify it, draw a small one (demo/)"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench-cpu  measure against NetworKit and others on this machine"
 	@echo "make bench-gpu  measure on this machine's GPU; CUPY=cupy-cuda12x for a driver of CUDA 12"
 	@echo "make bench-mpi  measure on this machine's MPI ranks, RANKS=2 at most"
+	@echo "make bench-coarsen  measure coarsening on this machine, and on its GPU where CuPy is installed"
 	@echo "make fuzz       read damaged files for a minute"
 	@echo "make clean      remove what was made, compiled kernels included, but for .venv"
 
@@ -69,6 +70,9 @@ bench-gpu: $(READY)
 RANKS ?= 2
 bench-mpi: $(READY)
 	$(BIN)/python benchmarks/mpi.py --ranks $(RANKS)
+
+bench-coarsen: $(READY)
+	$(BIN)/python benchmarks/coarsen.py
 
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz/fuzz_readers.py --seconds 60

@@ -16,6 +16,7 @@ the coarse vertices, the same bits of the weights (see there for the order of ad
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -149,7 +150,7 @@ def coarsen(g: Any, m: Matching | Any, threads: int | None = None) -> Level:
     with _kernels_of(graph) as kernels:
         start = perf_counter()
         clusters = kernels.number(_checked_mates(graph, m, threads), threads)
-        coarse, where = _contract(kernels, graph, clusters, weights, threads)
+        coarse, where = _contract(kernels, graph, clusters, weights, kernels.new_room(graph), threads)
         stats = {"pairs": graph.n - clusters.size, "seconds": {"contract": perf_counter() - start}}
     return Level(coarse, where, clusters.mate, stats)
 
@@ -279,14 +280,14 @@ def _build(
     from troth.order import make_order
 
     levels, weights = [Level(graph)], _vertex_weights(graph)
-    limits, finest = _limits(max_vertex_weight, weights), graph.n
+    limits, room, finest = _limits(max_vertex_weight, weights), None, graph.n
     while graph.n > stop and (most is None or len(levels) <= most):
         clock = [perf_counter()]
         # The engines of a GPU look at the range of the weights only where these have 64 bits.
         spread = graph.bits_range() if graph.device == "cpu" or graph.weights.dtype.itemsize == 8 else (1, 1)
         order = make_order(ties, seed, spread)
         light = graph
-        if limits is not None and bool((2 * weights > limits).any()):
+        if limits is not None and not bool(_is_light(weights, limits).all()):
             light = kernels.fitting_edges(graph, weights, limits, threads)
         clusters = kernels.number(_mates(engine, light, order, threads, seed, options), threads)
         matched = graph.n - clusters.size
@@ -296,7 +297,8 @@ def _build(
         clock.append(perf_counter())
         if graph.n - clusters.size < PROGRESS * graph.n:
             break
-        coarse, where = _contract(kernels, graph, clusters, weights, threads)
+        room = kernels.new_room(graph) if len(levels) == 1 else room
+        coarse, where = _contract(kernels, graph, clusters, weights, room, threads)
         clock.append(perf_counter())
         seconds = dict(zip(("match", "twohop", "contract"), np.diff(clock).tolist(), strict=True))
         pairs = graph.n - clusters.size
@@ -314,8 +316,8 @@ def _pair_more(kernels, graph, order, clusters, weights, limits, threads) -> Any
         if graph.n - clusters.size >= QUARTER * graph.n:
             break
         free = clusters.mate < 0
-        if limits is not None:  # any two of these fit
-            free &= (2 * weights <= limits).reshape(graph.n, -1).all(axis=1)
+        if limits is not None:
+            free &= _is_light(weights, limits)
         vertices = free.nonzero()[0].astype(np.int32)
         if step == "twins":
             kernels.pair_twins(graph, vertices, clusters.mate, threads)
@@ -332,8 +334,8 @@ def _mates(engine: Engine, graph: Graph, order: Any, threads: int | None, seed: 
     return mate if there is graph else cupy().asarray(mate)
 
 
-def _contract(kernels: ModuleType, graph: Graph, clusters: Any, weights: Any, threads: int | None) -> tuple[Graph, Any]:
-    coarse, where, spilled = kernels.contract(graph, clusters, weights, threads)
+def _contract(kernels, graph, clusters, weights, room, threads) -> tuple[Graph, Any]:
+    coarse, where, spilled = kernels.contract(graph, clusters, weights, room, threads)
     if spilled:
         most = f"the greatest {coarse.weights.dtype}" if coarse.weights.dtype.kind == "f" else "2^63 - 1"
         raise TrothError(
@@ -384,15 +386,24 @@ def _limits(value: Any, weights: Any) -> Any:
     """``max_vertex_weight`` in the type of the weights and where they are; None where there is none."""
     if value is None:
         return None
-    wish = f"max_vertex_weight={value!r}"
     try:
-        limits = np.broadcast_to(np.asarray(value, np.float64), weights.shape[1:])
+        given = np.broadcast_to(np.asarray(value, object), weights.shape[1:])
+        limits = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise TrothError(f"{wish}: give a number, or one for each column of the vertex weights") from None
+        raise TrothError(
+            f"max_vertex_weight={value!r}: give a number, or one for each column of the vertex weights"
+        ) from None
     if not (limits > 0).all():
-        raise TrothError(f"{wish}: give a positive number")
-    if weights.dtype == np.int64:  # a whole number stays exact
-        whole = isinstance(value, (int, np.integer))
-        limits = np.array(min(int(value), 2**62) if whole else np.minimum(np.floor(limits), 2.0**62), np.int64)
-        limits = np.broadcast_to(limits, weights.shape[1:])
-    return cupy().asarray(limits) if is_on_device(weights) else limits.copy()
+        raise TrothError(f"max_vertex_weight={value!r}: give a positive number")
+    if weights.dtype == np.int64:
+        most = 2**63 - 1
+        whole = [most if limit >= most else math.floor(limit) for limit in given.ravel().tolist()]
+        limits = np.array(whole, np.int64).reshape(given.shape)
+    return cupy().asarray(limits) if is_on_device(weights) else limits
+
+
+def _is_light(weights: Any, limits: Any) -> Any:
+    """Which vertices weigh no more than half of the limit: any two of them fit."""
+    half = limits // 2 if weights.dtype == np.int64 else limits / 2
+    light = weights <= half
+    return light if light.ndim == 1 else light.all(axis=1)

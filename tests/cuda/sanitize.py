@@ -64,7 +64,23 @@ def through_the_gate(g: troth.Graph) -> None:
     assert bool((again.weights == edges.weights).all())
 
 
+def through_levels() -> None:
+    """Rows of every length, pairs of no neighbours, and a limit."""
+    for spec in (
+        "hubs:n=6000,hubs=2,degree=5000",
+        "hubs:n=200000,hubs=2,degree=600",
+        "rmat:scale=9,edgefactor=8,weights=integers",
+        "complete:n=300",
+    ):
+        there, here = troth.read(f"{spec},device=cuda"), troth.read(spec)
+        for limit in (None, 20):
+            words = {"stop": 50, "max_vertex_weight": limit}
+            pairs = zip(troth.hierarchy(there, **words), troth.hierarchy(here, device="cpu", **words), strict=True)
+            assert all((a.graph.weights.get() == b.graph.weights).all() for a, b in pairs), spec
+
+
 def main() -> None:
+    through_levels()
     for g in graphs():
         through_the_gate(g)
         host = g.to("cpu")

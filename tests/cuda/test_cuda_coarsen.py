@@ -94,11 +94,11 @@ def test_every_type(dtype):
     "make",
     [
         pytest.param(lambda: drawn_with_hub(4000, 15000, fractions), id="hub"),
-        pytest.param(lambda: drawn_with_hub(14000, 20000, wide_integers), id="huge row"),
+        pytest.param(lambda: drawn_with_hub(14000, 20000, wide_integers), id="one marked row"),
         pytest.param(lambda: complete(90, lambda u, v: 1 / (1 + u * v % 13), np.float64), id="complete"),
         pytest.param(lambda: troth.generate("complete", n=300, weights="integers"), id="rows of a warp"),
-        pytest.param(lambda: troth.generate("hubs", n=3000, hubs=4, degree=1500), id="rows of a block"),
-        pytest.param(lambda: troth.generate("hubs", n=12000, hubs=3, degree=9000), id="rows of a bitmap"),
+        pytest.param(lambda: troth.generate("hubs", n=3000, hubs=4, degree=1500), id="marked rows"),
+        pytest.param(lambda: troth.generate("hubs", n=12000, hubs=3, degree=9000), id="longer marked rows"),
         pytest.param(lambda: build([(u, v, 1 + v % 5) for u in range(36) for v in range(36, 40 + u)]), id="lengths"),
         pytest.param(lambda: star([1 + i % 7 for i in range(9000)]), id="star"),
     ],
@@ -110,11 +110,18 @@ def test_rows_of_every_length(make):
     mate = np.full(graph.n, -1, np.int32)
     mate[drawn] = drawn[::-1]
     there, ones = graph.to("cuda"), np.ones(graph.n, np.int64)
-    here, numbers, _ = cpu.contract(graph, cpu.number(mate), ones)
+    here, numbers, _ = cpu.contract(graph, cpu.number(mate), ones, cpu.new_room(graph))
     coarse, places, spilled = cuda.contract(there, cuda.number(cupy().asarray(mate)), cupy().asarray(ones))
     same(troth.Level(coarse, places, cupy().asarray(mate)), troth.Level(here, numbers, mate))
     assert not spilled
     check_hierarchy(graph, stop=100)
+
+
+def test_long_rows_among_many_vertices():
+    """Rows of 600 and of 1100 entries that a block sorts, since their bitmaps would have thousands of empty words."""
+    stars = [(0, v, 1 + v % 9) for v in range(1, 601)] + [(601, v, 1 + v % 7) for v in range(602, 1702)]
+    graph = build([*stars, *((v, v + 700, 3) for v in range(1, 500))], 170_000)
+    check(graph, troth.match(graph, device="cpu").mate)
 
 
 @pytest.mark.parametrize("weights", [np.arange(30) * 2**50, np.arange(90).reshape(30, 3) / 7, np.arange(30) > 3])

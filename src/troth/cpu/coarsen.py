@@ -25,7 +25,7 @@ What costs is bringing each row into order without branches that no processor ca
    is so long that most are not.
 
 Rows are written one behind the other in blocks, wherever there is room, and moved to their places once all lengths are
-known. Memory beside the two graphs: that of the entries once more, and 17 bytes a coarse vertex and thread where a row
+known. Memory beside the two graphs: that of the entries once more, and 16 bytes a coarse vertex and thread where a row
 is long. Cost: O(n + m).
 """
 
@@ -50,6 +50,8 @@ from troth.graph import Graph
 from troth.order import ONE, Order, mix64
 
 BLOCK = 4096  # vertices that a worker takes at a time
+SMALL = 2**15  # vertices and entries; work on fewer is done before a team is awake
+HERE = 0  # threads: the one that calls
 ROWS = 64  # coarse vertices whose rows a worker makes at a time: few, for the hubs of a graph are often neighbours
 ZERO = np.uint64(0)
 WORD = np.uint64(6)  # bits of a bit's number
@@ -75,7 +77,7 @@ class Clusters(NamedTuple):
 def _over(total: int, block: int, threads: int, work: Callable, *args) -> list:
     """Run ``work(worker, cursor, block, *args)`` on a team whose workers take blocks of 0..total-1."""
     cursor = _team.new_cursor()
-    if total <= block:  # done before a team is awake
+    if threads == HERE or total <= block:
         return [work(0, cursor, block, *args)]
     return _team.run(threads, work, cursor, block, *args, cursor=cursor)
 
@@ -85,8 +87,9 @@ def columns(vertex_weights: np.ndarray) -> np.ndarray:
     return vertex_weights.reshape(len(vertex_weights), math.prod(vertex_weights.shape[1:]))
 
 
-def _threads(threads: int | None, graph: Graph) -> int:
-    return _team.thread_count(threads, graph.n + len(graph.indices))
+def _threads(threads: int | None, work: int) -> int:
+    threads = _team.thread_count(threads, work)
+    return HERE if work < SMALL else threads
 
 
 # ---- numbers ----
@@ -127,7 +130,7 @@ def number_pairs(worker, cursor, block, mate, starts, first, code):
 def number(mate: np.ndarray, threads: int | None = None) -> Clusters:
     """The clusters of a matching, or of any vertices paired."""
     n = len(mate)
-    threads = _team.thread_count(threads, n)
+    threads = _threads(threads, n)
     starts = np.zeros(-(-n // BLOCK) + 1, np.int64)
     _over(n, BLOCK, threads, count_first, mate, starts[1:])
     np.cumsum(starts, out=starts)
@@ -371,33 +374,40 @@ def move_rows(worker, cursor, some, block, places, indptr, indices, weights, new
                 union |= np.uint64(word)
 
 
+def new_room(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """Where ``contract`` writes rows at first: enough for this graph and for all that are coarser."""
+    kind = graph.weights.dtype if graph.weights.dtype.kind == "f" else np.uint64
+    return np.empty(len(graph.indices), np.int32), np.empty(len(graph.indices), kind)
+
+
 def contract(
-    graph: Graph, clusters: Clusters, vertex_weights: np.ndarray, threads: int | None = None
+    graph: Graph, clusters: Clusters, vertex_weights: np.ndarray, room: tuple, threads: int | None = None
 ) -> tuple[Graph, np.ndarray, bool]:
-    """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type."""
-    threads, count, entries = _threads(threads, graph), clusters.size, len(graph.indices)
+    """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type.
+
+    ``room`` is from ``new_room``: the system gives memory page by page, and for a hierarchy it does so once.
+    """
+    threads, count = _threads(threads, graph.n + len(graph.indices)), clusters.size
     coarse = np.empty(graph.n, np.int32)
     coarse_weights = np.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
     members = clusters.first, clusters.mate, columns(vertex_weights), columns(coarse_weights), coarse
     _over(count, BLOCK, threads, gather_members, *members)
 
-    weights = plain_weights(graph)
-    kind = np.dtype(np.float64 if weights.dtype.kind == "f" else np.uint64)
-    new_kind = weights.dtype if weights.dtype.kind == "f" else kind
+    weights, rows, row_weights = plain_weights(graph), *room
     lengths, places, taken = np.zeros(count + 1, np.int64), np.empty(-(-count // ROWS), np.int64), _team.new_cursor()
-    rows = np.empty(entries, np.int32), np.empty(entries, new_kind)
-    scratch = _scratch(threads, count, kind)
+    kind = np.dtype(np.float64 if weights.dtype.kind == "f" else np.uint64)
+    scratch = _scratch(max(threads, 1), count, kind)
     given = graph.indptr, graph.indices, weights, clusters, scratch
-    _over(count, ROWS, threads, merge_rows, *given, taken, places, lengths, *rows)
+    _over(count, ROWS, threads, merge_rows, *given, taken, places, lengths, rows, row_weights)
 
     indptr = np.cumsum(lengths, out=lengths)
-    indices, new_weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], new_kind)
-    bits = np.dtype(f"u{new_kind.itemsize}")
-    ends = (rows[0], rows[1].view(bits), indices, new_weights.view(bits))
+    indices, new_weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], row_weights.dtype)
+    bits = np.dtype(f"u{row_weights.itemsize}")
+    ends = rows, row_weights.view(bits), indices, new_weights.view(bits)
     found = _over(len(places), 16, threads, move_rows, ROWS, places, indptr, *ends)
     least, greatest, unions = zip(*found, strict=True)
     spread = (int(min(least)), int(max(greatest)), int(np.bitwise_or.reduce(unions))) if len(indices) else None
-    limit = np.array(np.inf, new_kind).view(bits) if kind == np.float64 else TOO_MUCH
+    limit = np.array(np.inf, new_weights.dtype).view(bits) if kind == np.float64 else TOO_MUCH
     spilled = len(indices) > 0 and max(greatest) >= limit
     if kind == np.uint64:
         new_weights = new_weights.view(np.int64)
@@ -446,20 +456,28 @@ def pair_equal(keys, vertices, mate):
         i += 1
 
 
+def _pair_equal(keys: np.ndarray, vertices: np.ndarray, mate: np.ndarray, threads: int) -> None:
+    if len(keys) < SMALL:
+        order = np.argsort(keys, kind="stable")
+        pair_equal(keys[order], vertices[order], mate)
+    else:
+        pair_equal(*radix_sort(keys, vertices, max(threads, 1)), mate)
+
+
 def pair_twins(graph: Graph, vertices: np.ndarray, mate: np.ndarray, threads: int | None = None) -> None:
     """Pair those of the vertices, which ascend, that have the same neighbours."""
-    threads, keys = _threads(threads, graph), np.empty(len(vertices), np.uint64)
+    threads, keys = _threads(threads, graph.n + len(graph.indices)), np.empty(len(vertices), np.uint64)
     _over(len(vertices), BLOCK, threads, hash_rows, graph.indptr, graph.indices, vertices, keys)
-    pair_equal(*radix_sort(keys, vertices, threads), mate)
+    _pair_equal(keys, vertices, mate, threads)
 
 
 def pair_relatives(
     graph: Graph, order: Order, vertices: np.ndarray, mate: np.ndarray, threads: int | None = None
 ) -> None:
     """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
-    threads, keys = _threads(threads, graph), np.empty(len(vertices), np.uint32)
+    threads, keys = _threads(threads, graph.n + len(graph.indices)), np.empty(len(vertices), np.uint32)
     _over(len(vertices), BLOCK, threads, find_favourites, rows_of(graph), order, vertices, keys)
-    pair_equal(*radix_sort(keys, vertices, threads), mate)
+    _pair_equal(keys, vertices, mate, threads)
 
 
 # ---- edges between vertices that are light enough ----
@@ -510,7 +528,7 @@ def copy_fitting(
 
 def fitting_edges(graph: Graph, vertex_weights: np.ndarray, limits: np.ndarray, threads: int | None = None) -> Graph:
     """The graph without the edges whose ends together weigh more than the limits."""
-    threads, (indptr, indices, bits) = _threads(threads, graph), rows_of(graph)
+    threads, (indptr, indices, bits) = _threads(threads, graph.n + len(graph.indices)), rows_of(graph)
     vertex_weights, limits = columns(vertex_weights), np.atleast_1d(limits)
     lengths = np.zeros(graph.n + 1, np.int64)
     _over(graph.n, BLOCK, threads, count_fitting, indptr, indices, vertex_weights, limits, lengths)

@@ -6,13 +6,14 @@ in one of four ways, by its number of entries:
 1. up to 32: eight lanes hold them in registers, and each counts what is below its own;
 2. up to 512: a warp sorts them in shared memory;
 3. up to 4096: a block does;
-4. more: a block marks them in a bitmap and counts the bits before each.
+4. more, or so many that a bitmap of all coarse vertices has no more than four words for each: a block marks them in it
+   and counts the bits before each.
 
 Rows are written where there is room for all of their entries and then moved together. The host reads three times a
 level: how many vertices there will be, how many rows of each kind, and how many entries are left.
 
-Memory beside the two graphs: that of the entries once more; for huge rows 16 bytes an entry and, for each that is
-worked on, a quarter of a byte a coarse vertex. Cost: O(n + m log Delta).
+Memory beside the two graphs: that of the entries once more; for marked rows 16 bytes an entry and, for each that is
+worked on, a quarter of a byte a coarse vertex. Cost: O(n + m), for the sorts are of 4096 entries at most.
 
 All functions work on the current device, which is that of the graph.
 """
@@ -29,8 +30,9 @@ from troth.cuda._launch import FLOATS, WORDS, as_argument, bits_of, launch, load
 from troth.graph import Graph
 from troth.order import Order
 
-WARP, THREADS, HUGE_THREADS = 32, 256, 1024  # these and the next as in kernels/coarsen.cu
+WARP, THREADS, MARK_THREADS = 32, 256, 512  # these and the next as in kernels/coarsen.cu
 GROUP, SHORT, MEDIUM, LONG, TILE = 8, 32, 512, 4096, 512
+ROW, CONTROL = 24, 5  # bytes of a Row, and what is counted
 MOST_BITMAPS = 2**30  # bytes
 
 TOTALS = {**dict.fromkeys(WORDS.values(), "u64"), **{FLOATS[size]: WORDS[size] for size in FLOATS}}
@@ -42,7 +44,7 @@ PROGRAMS = {
             f"merge_short<{number}>",
             f"merge_sorted<{number}, {WARP}, {MEDIUM}>",
             f"merge_sorted<{number}, {THREADS}, {LONG}>",
-            f"merge_huge<{number}>",
+            f"merge_marked<{number}>",
             f"move_rows<{total}>",
         )
         for number, total in TOTALS.items()
@@ -88,58 +90,61 @@ def number(mate: Any, threads: int | None = None) -> Clusters:
     return Clusters(mate, first, code)
 
 
+def new_room(graph: Graph) -> None:
+    """Nothing: CuPy keeps memory that was given back, and gives it again."""
+
+
 def contract(
-    graph: Graph, clusters: Clusters, vertex_weights: Any, threads: int | None = None
+    graph: Graph, clusters: Clusters, vertex_weights: Any, room: None = None, threads: int | None = None
 ) -> tuple[Graph, Any, bool]:
     """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type."""
     cp, count, entries = cupy(), clusters.size, len(graph.indices)
     kind, columns = _kind(vertex_weights)
     gather_members, _ = load("coarsen", PROGRAMS["members", kind])
-    coarse = cp.empty(graph.n, np.int32)
+    coarse, rows = cp.empty(graph.n, np.int32), cp.empty(count * ROW, np.uint8)
     new_vertex_weights = cp.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
-    room, control = cp.zeros(count + 1, np.int64), cp.zeros(5, np.uint64)
-    lists = [cp.empty(entries // (least + 1), np.int32) for least in (SHORT, MEDIUM, LONG)]
+    upper, lengths = cp.empty(count + 1, np.int64), cp.zeros(count + 1 + CONTROL, np.int64)
+    lengths, found = lengths[: count + 1], lengths[count:]  # the last length and the counts come to the host together
+    control = found[1:].view(np.uint64)
+    lists = [cp.empty(entries // (least + 1), np.int32) for least in (SHORT, MEDIUM, MEDIUM)]
     lists.append(cp.empty(len(lists[-1]), np.int64))
-    members = clusters.first, clusters.mate, graph.indptr, vertex_weights, new_vertex_weights, coarse, room
+    members = clusters.first, clusters.mate, graph.indptr, vertex_weights, new_vertex_weights, coarse, rows, upper
     launch(gather_members, count, np.int64(count), columns, *members, *lists, control)
-    if not entries:
-        none = cp.empty(0, graph.weights.dtype if graph.weights.dtype.kind == "f" else np.int64)
-        return Graph(room, cp.empty(0, np.int32), none, new_vertex_weights), coarse, False
 
-    upper = cp.cumsum(room, out=room)
-    lengths, spilled, rows = _merge(graph, clusters, upper, lists, control)
-    indptr = cp.cumsum(lengths, out=lengths)
-    total = int(indptr[-1])
-    indices, weights = cp.empty(total, np.int32), cp.empty(total, rows[1].dtype)
-    *_, move_rows = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
-    words = np.int64(count), np.int64(total), upper, indptr, rows[0], bits_of(rows[1]), indices, bits_of(weights)
-    launch(move_rows, -(-total // TILE) * WARP, *words)
-    return Graph(indptr, indices, weights, new_vertex_weights), coarse, bool(spilled[0])
-
-
-def _merge(graph: Graph, clusters: Clusters, upper: Any, lists: list, control: Any) -> tuple[Any, Any, tuple]:
-    """The lengths of all rows, a word that says whether a sum was too great, and the rows where ``upper`` says."""
-    cp, count, entries = cupy(), clusters.size, len(graph.indices)
-    short, medium, long, huge, _ = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
     whole = graph.weights.dtype.kind != "f"
-    rows = cp.empty(entries, np.int32), cp.empty(entries, np.int64 if whole else graph.weights.dtype)
-    lengths = cp.empty(count + 1, np.int64)
-    fine = graph.indptr, graph.indices, bits_of(graph.weights) if whole else graph.weights
-    given = clusters.first, clusters.mate, clusters.code, *fine, upper, *rows, lengths, control
+    kind = np.dtype(np.int64) if whole else graph.weights.dtype
+    if not entries:
+        return Graph(lengths, cp.empty(0, np.int32), cp.empty(0, kind), new_vertex_weights), coarse, False
+    cp.cumsum(upper, out=upper)
+    merged = cp.empty(entries, np.int32), cp.empty(entries, kind)
+    fine = clusters.code, graph.indices, bits_of(graph.weights) if whole else graph.weights
+    _merge(number_of(graph.weights.dtype), count, lists, rows, *fine, upper, *merged, lengths, control)
+    cp.cumsum(lengths, out=lengths)
+    total, *_, spilled = found.get().tolist()
+    indices, weights = cp.empty(total, np.int32), cp.empty(total, kind)
+    *_, move_rows = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
+    words = upper, lengths, merged[0], bits_of(merged[1]), indices, bits_of(weights)
+    launch(move_rows, -(-total // TILE) * WARP, np.int64(count), np.int64(total), *words)
+    return Graph(lengths, indices, weights, new_vertex_weights), coarse, bool(spilled)
+
+
+def _merge(number: str, count: int, lists: list, *given: Any) -> None:
+    """Write all rows in order, to where there is room, and their lengths."""
+    cp, control = cupy(), given[-1]
+    short, medium, long, mark, _ = load("coarsen", PROGRAMS["rows", number])
     launch(short, count * GROUP, np.int64(count), *given)
-    mediums, longs, huges, huge_entries, _ = (int(word) for word in control.get())
+    mediums, longs, marked, marked_entries, _ = control.get().tolist()
     for kernel, listed, team, some in ((medium, mediums, WARP, lists[0]), (long, longs, THREADS, lists[1])):
         if listed:
             blocks = min(-(-listed * team // THREADS), 4 * resident(kernel, THREADS))
             kernel((blocks,), (THREADS,), (some, np.int64(listed), *given))
-    if huges:
+    if marked:
         words = count // WARP + 1
-        blocks = min(huges, resident(huge, HUGE_THREADS), max(1, MOST_BITMAPS // (8 * words)))
+        blocks = min(marked, resident(mark, MARK_THREADS), max(1, MOST_BITMAPS // (8 * words)))
         bitmaps, counted = cp.zeros(blocks * words, np.uint32), cp.empty(blocks * words, np.uint32)
-        sums = cp.zeros(2 * huge_entries, np.uint64 if whole else np.float64)
-        some = lists[2], lists[3], np.int64(huges), np.int64(words), bitmaps, counted, sums
-        huge((blocks,), (HUGE_THREADS,), (*some, *given))
-    return lengths, control[4:], rows
+        sums = cp.empty(2 * marked_entries, np.float64 if number in FLOATS.values() else np.uint64)
+        some = lists[2], lists[3], np.int64(marked), np.int64(words), bitmaps, counted, sums
+        mark((blocks,), (MARK_THREADS,), (*some, *given))
 
 
 # ---- pairs that are no neighbours ----

@@ -151,8 +151,8 @@ def _complete(row: np.ndarray, col: np.ndarray, column_of: np.ndarray) -> np.nda
     from scipy.sparse.csgraph import maximum_flow
 
     n = len(column_of)
-    free_rows, free_columns = np.flatnonzero(column_of < 0), np.setdiff1d(np.arange(n), column_of)
     matched = column_of[row] == col
+    free_rows, free_columns = (np.flatnonzero(np.bincount(line[matched], minlength=n) == 0) for line in (row, col))
     source, sink = 2 * n, 2 * n + 1
     tail = np.concatenate([np.where(matched, n + col, row), np.full(len(free_rows), source), n + free_columns])
     head = np.concatenate([np.where(matched, row, n + col), free_rows, np.full(len(free_columns), sink)])

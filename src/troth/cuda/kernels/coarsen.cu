@@ -9,19 +9,27 @@
 //
 // T is the type of the weights as numbers: float, double, or the unsigned integer of their width.
 
-constexpr int THREADS = 256;          // of every block but those of merge_huge
+constexpr int THREADS = 256;          // of every block but those of merge_marked
 constexpr int WARPS = THREADS / WARP;
 constexpr int GROUP = 8;              // lanes that share a short row
 constexpr int SHARE = 4;              // entries of a lane
 constexpr i64 SHORT = GROUP * SHARE;  // entries of a short row at most; as the next three, in coarsen.py too
 constexpr i64 MEDIUM = 512;           // of a row that a warp sorts
-constexpr i64 LONG = 4096;            // of a row that a block sorts
-constexpr int HUGE_THREADS = 1024;
+constexpr i64 LONG = 4096;            // of a row that a block sorts; more are marked in a bitmap
+constexpr int MARK_THREADS = 512;
+constexpr i64 WORDS_EACH = 4;         // words of a bitmap for each entry; where it has more, a row is rather sorted
 constexpr int TILE = 512;             // entries that a warp moves
 constexpr u32 NO_KEY = ~0u;           // of a loop: after all others
 
-// What is counted: rows of three kinds, the entries of the huge ones, and whether a sum was too great for its type.
-enum { MEDIUMS, LONGS, HUGES, HUGE_ENTRIES, SPILLED };
+// What is counted: rows of three kinds, the entries of the last, and whether a sum was too great for its type.
+enum { MEDIUMS, LONGS, MARKED, MARKED_ENTRIES, SPILLED };
+
+// How a row of so many entries is put in order; -1 for a short one.
+__device__ __forceinline__ int kind_of(i64 entries, i64 count) {
+    if (entries <= SHORT) return -1;
+    if (entries <= MEDIUM) return MEDIUMS;
+    return entries > LONG || count / WARP <= WORDS_EACH * entries ? MARKED : LONGS;
+}
 
 // ---- sums ----
 
@@ -63,35 +71,26 @@ __global__ void number_pairs(i64 n, const i32* __restrict__ mate, const i32* __r
     if (u >= 0) code[u] = 2 * c + 1;
 }
 
-// The entries of a coarse vertex: those of its first member, then those of its second.
+// The row of a coarse vertex: where the entries of its first member start, and those of its second; how many the first
+// one has, and both.
 struct Row {
-    i64 start = 0, other = 0;
-    u32 here = 0, entries = 0;
+    i64 start, other;
+    u32 here, entries;
 
-    __device__ Row() {}
-    __device__ Row(i64 c, const i32* __restrict__ first, const i32* __restrict__ mate,
-                   const i64* __restrict__ indptr) {
-        i32 v = first[c], u = mate[v];
-        start = indptr[v];
-        here = entries = (u32)(indptr[v + 1] - start);
-        if (u >= 0) {
-            other = indptr[u];
-            entries += (u32)(indptr[u + 1] - other);
-        }
-    }
     __device__ i64 place(u32 i) const { return i < here ? start + i : other + (i - here); }
     __device__ u32 key(u32 i, const u32* __restrict__ code, const i32* __restrict__ indices) const {
         return code[indices[place(i)]] ^ (u32)(i >= here);
     }
 };
 
-// coarse[v] = the coarse vertex of v; members' vertex weights added up; room[c + 1] = the entries of c, room[0] = 0; the
-// rows that are not short, by kind, and for huge ones how many entries of huge rows were listed before.
+// coarse[v] = the coarse vertex of v; members' vertex weights added up; rows[c]; room[c + 1] = the entries of c, room[0]
+// = 0; the rows that are not short, by kind, and for marked ones how many entries of such were listed before.
 template <class V>
 __global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ first, const i32* __restrict__ mate,
-                               const i64* __restrict__ indptr, const V* __restrict__ weights, V* __restrict__ new_weights,
-                               i32* __restrict__ coarse, i64* __restrict__ room, i32* mediums, i32* longs, i32* huges,
-                               i64* huge_at, u64* control) {
+                               const i64* __restrict__ indptr, const V* __restrict__ weights,
+                               V* __restrict__ new_weights, i32* __restrict__ coarse, Row* __restrict__ rows,
+                               i64* __restrict__ room, i32* mediums, i32* longs, i32* marked, i64* marked_at,
+                               u64* control) {
     __shared__ u32 listed[3];
     __shared__ u64 before[3];
     if (threadIdx.x < 3) listed[threadIdx.x] = 0;
@@ -99,7 +98,7 @@ __global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ f
     i64 c = thread_id();
     int kind = -1;
     u32 at = 0;
-    Row row;
+    Row row = {};
     if (c == 0) room[0] = 0;
     if (c < count) {
         i32 v = first[c], u = mate[v];
@@ -107,9 +106,15 @@ __global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ f
         if (u >= 0) coarse[u] = (i32)c;
         for (i64 j = 0; j < columns; j++)
             new_weights[c * columns + j] = weights[v * columns + j] + (u >= 0 ? weights[u * columns + j] : (V)0);
-        row = Row(c, first, mate, indptr);
+        row.start = indptr[v];
+        row.here = row.entries = (u32)(indptr[v + 1] - row.start);
+        if (u >= 0) {
+            row.other = indptr[u];
+            row.entries += (u32)(indptr[u + 1] - row.other);
+        }
+        rows[c] = row;
         room[c + 1] = row.entries;
-        kind = row.entries <= SHORT ? -1 : row.entries <= MEDIUM ? MEDIUMS : row.entries <= LONG ? LONGS : HUGES;
+        kind = kind_of(row.entries, count);
         if (kind >= 0) at = atomicAdd(&listed[kind], 1u);
     }
     __syncthreads();
@@ -118,9 +123,9 @@ __global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ f
     __syncthreads();
     if (kind == MEDIUMS) mediums[before[kind] + at] = (i32)c;
     if (kind == LONGS) longs[before[kind] + at] = (i32)c;
-    if (kind == HUGES) {
-        huges[before[kind] + at] = (i32)c;
-        huge_at[before[kind] + at] = (i64)atomicAdd(control + HUGE_ENTRIES, (u64)row.entries);
+    if (kind == MARKED) {
+        marked[before[kind] + at] = (i32)c;
+        marked_at[before[kind] + at] = (i64)atomicAdd(control + MARKED_ENTRIES, (u64)row.entries);
     }
 }
 
@@ -130,15 +135,14 @@ __global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ f
 // for the sum. The first of equal ones writes. Lanes go on together as far as the longest row of the warp needs.
 template <class T>
 __global__ void __launch_bounds__(THREADS)
-    merge_short(i64 count, const i32* __restrict__ first, const i32* __restrict__ mate, const u32* __restrict__ code,
-                const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights,
-                const i64* __restrict__ upper, i32* __restrict__ new_indices,
+    merge_short(i64 count, const Row* __restrict__ rows, const u32* __restrict__ code, const i32* __restrict__ indices,
+                const T* __restrict__ weights, const i64* __restrict__ upper, i32* __restrict__ new_indices,
                 typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
     typedef typename Sum<T>::Part Part;
     i64 c = thread_id() / GROUP;
     const u32 lane = threadIdx.x % GROUP;
-    Row row;
-    if (c < count) row = Row(c, first, mate, indptr);
+    Row row = {};
+    if (c < count) row = rows[c];
     const bool mine = c < count && row.entries <= SHORT;
     const u32 entries = mine ? row.entries : 0;
     const u32 most = warp_max(entries);
@@ -186,7 +190,6 @@ __global__ void __launch_bounds__(THREADS)
         }
     }
     if (mine && lane == 0) lengths[c + 1] = __popc(leaders);
-    if (c == 0 && lane == 0) lengths[0] = 0;
     if (spilled) control[SPILLED] = 1;
 }
 
@@ -237,11 +240,10 @@ __device__ void sort(u64* keys, u32 size) {
 // A team sorts (key, place in the row) of a listed row; the first of equal neighbours finds the others behind it.
 template <class T, int TEAM, int MOST>
 __global__ void __launch_bounds__(THREADS)
-    merge_sorted(const i32* __restrict__ list, i64 listed, const i32* __restrict__ first,
-                 const i32* __restrict__ mate, const u32* __restrict__ code, const i64* __restrict__ indptr,
-                 const i32* __restrict__ indices, const T* __restrict__ weights, const i64* __restrict__ upper,
-                 i32* __restrict__ new_indices, typename Sum<T>::Total* __restrict__ new_weights,
-                 i64* __restrict__ lengths, u64* control) {
+    merge_sorted(const i32* __restrict__ list, i64 listed, const Row* __restrict__ rows,
+                 const u32* __restrict__ code, const i32* __restrict__ indices, const T* __restrict__ weights,
+                 const i64* __restrict__ upper, i32* __restrict__ new_indices,
+                 typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
     constexpr int TEAMS = THREADS / TEAM;
     __shared__ u64 all_keys[TEAMS][MOST];
     __shared__ u32 partial[WARPS];
@@ -250,7 +252,7 @@ __global__ void __launch_bounds__(THREADS)
     bool spilled = false;
     for (i64 r = (i64)blockIdx.x * TEAMS + threadIdx.x / TEAM; r < listed; r += (i64)gridDim.x * TEAMS) {
         const i64 c = list[r];
-        const Row row(c, first, mate, indptr);
+        const Row row = rows[c];
         u32 size = 2 * WARP;
         while (size < row.entries) size *= 2;
         for (u32 i = rank; i < size; i += TEAM) {
@@ -286,51 +288,51 @@ __global__ void __launch_bounds__(THREADS)
     if (spilled) control[SPILLED] = 1;
 }
 
-// ---- huge rows ----
+// ---- rows that are marked ----
 
 // A block marks a row's neighbours in a bitmap of its own, counts the bits before each word, and so knows the place of
-// every neighbour; weights meet there by atomic additions, two at most in a sum. `sums` and `bitmaps` are 0 before, and
-// the bitmaps after; `words` is the size of a bitmap and of what is counted for it.
+// every neighbour; weights meet there by atomic additions, two at most in a sum. The bitmaps are 0 before and after;
+// `words` is the size of one, and of what is counted for it.
 template <class T>
-__global__ void __launch_bounds__(HUGE_THREADS)
-    merge_huge(const i32* __restrict__ list, const i64* __restrict__ list_at, i64 listed, i64 words, u32* bitmaps,
-               u32* counted, typename Sum<T>::Part* sums, const i32* __restrict__ first,
-               const i32* __restrict__ mate, const u32* __restrict__ code, const i64* __restrict__ indptr,
-               const i32* __restrict__ indices, const T* __restrict__ weights, const i64* __restrict__ upper,
-               i32* __restrict__ new_indices, typename Sum<T>::Total* __restrict__ new_weights,
-               i64* __restrict__ lengths, u64* control) {
-    __shared__ u32 partial[HUGE_THREADS / WARP];
+__global__ void __launch_bounds__(MARK_THREADS)
+    merge_marked(const i32* __restrict__ list, const i64* __restrict__ list_at, i64 listed, i64 words, u32* bitmaps,
+               u32* counted, typename Sum<T>::Part* sums, const Row* __restrict__ rows,
+               const u32* __restrict__ code, const i32* __restrict__ indices, const T* __restrict__ weights,
+               const i64* __restrict__ upper, i32* __restrict__ new_indices,
+               typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
+    __shared__ u32 partial[MARK_THREADS / WARP];
     u32 *bits = bitmaps + blockIdx.x * words, *before = counted + blockIdx.x * words;
     bool spilled = false;
     for (i64 r = blockIdx.x; r < listed; r += gridDim.x) {
         const i64 c = list[r], to = upper[c];
-        const Row row(c, first, mate, indptr);
+        const Row row = rows[c];
         typename Sum<T>::Part* own = sums + 2 * list_at[r];
-        for (u32 i = threadIdx.x; i < row.entries; i += HUGE_THREADS) {
+        for (u32 i = threadIdx.x; i < row.entries; i += MARK_THREADS) {
             u32 d = row.key(i, code, indices) >> 1;
             if (d != c) atomicOr(bits + d / WARP, 1u << d % WARP);
         }
         __syncthreads();
         u32 done = 0;
-        for (i64 base = 0; base < words; base += HUGE_THREADS) {
+        for (i64 base = 0; base < words; base += MARK_THREADS) {
             i64 w = base + threadIdx.x;
             u32 word = w < words ? peek(bits + w) : 0, sum;
-            u32 at = done + sum_before<HUGE_THREADS / WARP>(__popc(word), partial, sum);
+            u32 at = done + sum_before<MARK_THREADS / WARP>(__popc(word), partial, sum);
             if (w < words) before[w] = at;
             for (; word; word &= word - 1) new_indices[to + at++] = (i32)(w * WARP + __ffs(word) - 1);
             done += sum;
         }
+        for (u32 i = threadIdx.x; i < 2 * done; i += MARK_THREADS) own[i] = 0;
         __syncthreads();
-        for (u32 i = threadIdx.x; i < row.entries; i += HUGE_THREADS) {
+        for (u32 i = threadIdx.x; i < row.entries; i += MARK_THREADS) {
             u32 key = row.key(i, code, indices), d = key >> 1;
             if (d == c) continue;
             u32 at = peek(before + d / WARP) + __popc(peek(bits + d / WARP) & ((1u << d % WARP) - 1));
             atomicAdd(own + 2 * at + (key & 1), (typename Sum<T>::Part)number(weights[row.place(i)]));
         }
         __syncthreads();
-        for (u32 i = threadIdx.x; i < done; i += HUGE_THREADS)
+        for (u32 i = threadIdx.x; i < done; i += MARK_THREADS)
             new_weights[to + i] = joined<T>(peek(own + 2 * i), peek(own + 2 * i + 1), spilled);
-        for (i64 w = threadIdx.x; w < words; w += HUGE_THREADS) bits[w] = 0;
+        for (i64 w = threadIdx.x; w < words; w += MARK_THREADS) bits[w] = 0;
         if (threadIdx.x == 0) lengths[c + 1] = done;
         __syncthreads();
     }
