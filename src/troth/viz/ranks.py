@@ -201,4 +201,7 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    try:
+        main(Path(sys.argv[1]))
+    except TrothError as error:
+        sys.exit(f"troth: {error}")
