@@ -85,10 +85,12 @@ class Page:
         """A sentence that the numbers say."""
         self.findings.append(sentence)
 
-    def claim(self, document: str, ours: str, verdict: str) -> None:
-        """What the document says, what was measured here, and a verdict of ``VERDICTS``."""
+    def claim(self, document: str, ours: str, verdict: str, why: str = "") -> None:
+        """What the document says, what was measured here, a verdict of ``VERDICTS``, and why it is "not held"."""
         if verdict not in VERDICTS:
             raise TrothError(f"{verdict!r} is not a verdict: choose {', '.join(VERDICTS)}")
+        if why and verdict == "not held":
+            ours = f"{ours}; {why}"
         self.claims.append({"document": document, "measured": ours, "verdict": verdict})
 
     def note(self, text: str) -> None:

@@ -27,6 +27,7 @@ METHOD = (
     "on which a variant takes at most x times as long as the best one. The least of the runs counts."
 )
 MOST, CPU_MOST = 5 * 10**7, 2 * 10**6  # edges
+LINEAR = 2  # reads for each vertex and entry; what a list has passed is not read again, its head may be
 HASTE = 20  # a measurement gets this part of the setting's patience
 FOUR = tuple(f"suitor@cuda:variant={name}" for name in ("nosync", "synclb", "syncnolb", "hybrid"))
 NOSYNC, SYNCLB, SYNCNOLB, HYBRID = FOUR
@@ -144,7 +145,10 @@ def _gpu_claims(times: dict[str, dict[str, float]], records: list[dict[str, Any]
             page.claim(document, "the four variants are not in these results: they need a GPU", "not tested")
         return
     won = sum(ratio == 1 for ratio in behind.values())
-    page.claim(said[0], f"on {won} of {len(behind)} graphs", "held" if won >= 0.8 * len(behind) else "not held")
+    lead = geometric_mean(ratio for ratio in behind.values())
+    ours = f"on {won} of {len(behind)} graphs"
+    why = f"the four are close: in the geometric mean NoSync takes {lead:.2f} times as long as the best of them"
+    page.claim(said[0], ours, "held" if won >= 0.8 * len(behind) else "not held", why)
     worst = max(behind, key=behind.get)
     ours = f"at most {figures.ratio(behind[worst])} times ({worst})"
     page.claim(said[1], ours, "held" if behind[worst] <= 4 else "not held")
@@ -158,7 +162,8 @@ def _gpu_claims(times: dict[str, dict[str, float]], records: list[dict[str, Any]
     ours += "long as SyncNoLB, which synchronizes without balancing"
     page.claim(said[3], ours, "held" if means[SYNCLB] > 1 else "not held")
     ours = f"Hybrid takes {means[HYBRID] / means[SYNCLB]:.2f} times as long as SyncLB"
-    page.claim(said[4], ours, "held" if means[HYBRID] < means[SYNCLB] else "not held")
+    why = "a launch costs a few microseconds, and later rounds are few, so there is little to save by leaving them out"
+    page.claim(said[4], ours, "held" if means[HYBRID] < means[SYNCLB] else "not held", why)
     rounds = {each["graph"]: each["result"]["stats"]["rounds"] for each in records if each["engine"] == NOSYNC}
     low, high = min(rounds, key=rounds.get), max(rounds, key=rounds.get)
     ours = f"the slowest warp of NoSync needs from {rounds[low]} ({low}) to {rounds[high]:,} ({high}) iterations"
@@ -182,7 +187,7 @@ def _cpu_claims(times: dict[str, dict[str, float]], records: list[dict[str, Any]
         f"({most[name]})"
         for name in (SORTED[DOMINANT], DOMINANT)
     )
-    page.claim(document, ours, "held" if read[SORTED[DOMINANT]][most[SORTED[DOMINANT]]] <= 1 else "not held")
+    page.claim(document, ours, "held" if read[SORTED[DOMINANT]][most[SORTED[DOMINANT]]] <= LINEAR else "not held")
     for name in (SUITOR, DOMINANT):
         cost = ratios(times, SORTED[name], name)
         if cost:
