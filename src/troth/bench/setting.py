@@ -228,8 +228,8 @@ class Setting:
             return troth.match(g, contender.algorithm, contender.device, **words)
 
         kind = (engine, graph.weights.dtype.name, graph.device)
-        if kind not in self._warm:  # the first call compiles
-            once(troth.generate("path", n=64, dtype=graph.weights.dtype, weights="unit").to(graph.device))
+        if kind not in self._warm:  # the first call compiles; which kernels, a smaller graph would not show
+            once(graph)
             self._warm.add(kind)
         graph.bits_range()
         last: list[Any] = [None]

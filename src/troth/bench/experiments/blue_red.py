@@ -153,7 +153,7 @@ def average(graph: Graph, contender: engines.Contender, setting: Setting) -> dic
     def once(g: Graph, seed: int):
         return troth.match(g, contender.algorithm, contender.device, seed=seed, **words)
 
-    once(troth.generate("path", n=64, weights="unit", dtype=graph.weights.dtype).to(graph.device), 0)  # compiles
+    once(graph, setting.seed)  # compiles
     graph.bits_range()
     seconds, weights, pairs, first, last = [], [], [], [], None
 
