@@ -1,8 +1,11 @@
-"""Cut a graph in two equal parts with few edges between them: a multilevel bisection in a hundred lines.
+"""
+A multilevel bisection
+======================
 
-``troth.hierarchy`` makes the graph small; the coarsest graph, of some hundred vertices, is cut by growing one part from
-a random vertex; and on the way back every level improves the cut by moving vertices across it (Fiduccia and Mattheyses,
-1982). METIS does the same with years of tuning. Here it is the yardstick, if pymetis is installed.
+Cut a graph in two equal parts with few edges between them, in a hundred lines. ``troth.hierarchy`` makes the graph
+small; the coarsest graph, of some hundred vertices, is cut by growing one part from a random vertex; and on the way
+back every level improves the cut by moving vertices across it (Fiduccia and Mattheyses, 1982). METIS does the same with
+years of tuning. Here it is the yardstick, if pymetis is installed.
 """
 
 import heapq
