@@ -20,6 +20,7 @@ from _report import ask
 from scipy.sparse import csr_array
 
 import troth
+from troth.bench.setting import Setting
 from troth.cuda._device import is_available
 
 HERE = Path(__file__).parent
@@ -139,7 +140,28 @@ def peers(threads: int, repeats: int) -> list[dict]:
 
 
 def catalogue(threads: int, repeats: int) -> list[dict]:
-    """Levels to 1000 vertices, and what is conserved, on the families and on the files of TROTH_DATA."""
+    """Levels to 1000 vertices on all graphs of ``troth bench --catalogue`` that fit, on the GPU where there is one."""
+    setting = Setting(size="full")
+    return levels_of(setting, [each.name for each in setting.instances])
+
+
+def levels_of(setting: Setting, names: list[str]) -> list[dict]:
+    rows = []
+    for name in names:
+        graph = setting.load(name, "cuda" if setting.gpu else "cpu")
+        start = time.perf_counter()
+        levels = troth.hierarchy(graph)
+        wait()
+        seconds = time.perf_counter() - start
+        last = levels[-1].graph.n
+        rows.append(
+            {"graph": name, "n": graph.n, "m": graph.m, "levels": len(levels) - 1, "last n": last, "s": seconds}
+        )
+    return rows
+
+
+def conserves(threads: int, repeats: int) -> list[dict]:
+    """What is conserved, in whole numbers, on small graphs of the families and the files of TROTH_DATA."""
     folder = Path(os.environ.get("TROTH_DATA", HERE.parent.parent / "shared" / "data"))
     files = sorted(path for part in ("matrices", "graphs") for path in folder.glob(f"{part}/*.gz"))
     families = (
@@ -159,7 +181,7 @@ def catalogue(threads: int, repeats: int) -> list[dict]:
         options = {"weights": "paper", "symmetrize": "max"} if isinstance(source, Path) else {}
         graph = troth.read(source, **options)
         whole = troth.Graph(graph.indptr, graph.indices, np.ones(len(graph.indices), np.int32))
-        levels = troth.hierarchy(graph, threads=threads)
+        levels = troth.hierarchy(whole, threads=threads)
         rows.append(
             {
                 "graph": source.name if isinstance(source, Path) else source,
@@ -167,12 +189,9 @@ def catalogue(threads: int, repeats: int) -> list[dict]:
                 "m": graph.m,
                 "levels": len(levels) - 1,
                 "last n": levels[-1].graph.n,
-                "conserved": str(conserved(troth.hierarchy(whole, threads=threads))),
+                "conserved": str(conserved(levels)),
             }
         )
-    rows.append(
-        {"graph": "most", "n": 0, "m": 0, "levels": max(row["levels"] for row in rows), "last n": 0, "conserved": ""}
-    )
     return rows
 
 
@@ -188,7 +207,9 @@ def conserved(levels: list[troth.Level]) -> bool:
     return True
 
 
-QUESTIONS = {"goals": goals, "gpu": gpu, "types": types, "peers": peers, "catalogue": catalogue}
+QUESTIONS = {
+    "goals": goals, "gpu": gpu, "types": types, "peers": peers, "catalogue": catalogue, "conserves": conserves
+}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -91,9 +91,9 @@ def predefined_aggregates(
     >>> [level.A.shape[0] for level in ml.levels]
     [2500, 625, 157, 41, 12, 7]
     """
-    levels = hierarchy(strength_graph(A, theta, norm), **_defaults({"stop": max_coarse, **options}))
     if matchings < 1:
         raise TrothError(f"matchings={matchings!r}: give a whole number of 1 or more")
+    levels = hierarchy(strength_graph(A, theta, norm), **_defaults({"stop": max_coarse, **options}))
     starts = range(0, max(len(levels) - 1, 1), matchings)  # PyAMG wants one step at least, be it of aggregates of one
     steps = [levels[start : start + matchings + 1] for start in starts]
     return [("predefined", {"AggOp": _operator(step)}) for step in steps]
