@@ -42,9 +42,9 @@ demo: $(READY)
 	@echo
 	$(BIN)/troth verify demo/graph.csr demo/mates.txt --algorithm suitor
 
-# Files go to a few processes, each whole, since a file's tests compile the same kernels.
+# A few processes share the tests, in groups that tests/conftest.py makes and orders.
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 lint: $(READY)
 	$(BIN)/ruff check

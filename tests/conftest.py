@@ -15,6 +15,25 @@ settings.register_profile("troth", deadline=None)
 settings.load_profile("troth")
 
 
+STARTS_RANKS = {"mpi", "bench", "test_ranks"}  # folders and a file whose tests start MPI jobs, which wait busily
+LONG = ("ranks", "test_compile", "test_agreement")  # groups that begin first
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in this very hook
+def pytest_collection_modifyitems(config, items):
+    """For several processes: a file stays in one, since its tests compile the same kernels, and so do all MPI jobs."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    groups = {}
+    for item in items:
+        name = item.path.stem
+        groups.setdefault("ranks" if STARTS_RANKS & {item.path.parent.name, name} else name, []).append(item)
+    for name, group in groups.items():
+        for item in group:
+            item.add_marker(pytest.mark.xdist_group(name))
+    items[:] = [item for name in sorted(groups, key=lambda name: name not in LONG) for item in groups[name]]
+
+
 def pytest_runtest_setup(item):
     if item.get_closest_marker("gpu"):
         from troth.cuda._device import is_available

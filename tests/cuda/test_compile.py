@@ -15,7 +15,7 @@ from troth.cuda._launch import OPTIONS, source
 nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed: NVRTC cannot be called")
 
 STEMS = sorted(path.stem for path in (Path(troth.cuda.__file__).parent / "kernels").glob("*.cu"))
-ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
+ARCHITECTURES = ("compute_75", "compute_80", "sm_90")  # to PTX, as a driver takes it, and to machine code
 PROGRAMS = [(stem, names) for stem in STEMS for names in import_module(f"troth.cuda.{stem}").PROGRAMS.values()]
 
 
