@@ -149,7 +149,7 @@ def coarsen(g: Any, m: Matching | Any, threads: int | None = None) -> Level:
     weights = _vertex_weights(graph)
     with _kernels_of(graph) as kernels:
         start = perf_counter()
-        clusters = kernels.number(_checked_mates(graph, m, threads), threads)
+        clusters = kernels.number(_checked_mates(graph, m, threads), threads, graph)
         coarse, where = _contract(kernels, graph, clusters, weights, kernels.new_room(graph), threads)
         stats = {"pairs": graph.n - clusters.size, "seconds": {"contract": perf_counter() - start}}
     return Level(coarse, where, clusters.mate, stats)
@@ -289,7 +289,7 @@ def _build(
         light = graph
         if limits is not None and not bool(_is_light(weights, limits).all()):
             light = kernels.fitting_edges(graph, weights, limits, threads)
-        clusters = kernels.number(_mates(engine, light, order, threads, seed, options), threads)
+        clusters = kernels.number(_mates(engine, light, order, threads, seed, options), threads, graph)
         matched = graph.n - clusters.size
         clock.append(perf_counter())
         if twohop:
@@ -315,15 +315,14 @@ def _pair_more(kernels, graph, order, clusters, weights, limits, threads) -> Any
     for step in ("twins", "relatives"):
         if graph.n - clusters.size >= QUARTER * graph.n:
             break
-        free = clusters.mate < 0
+        vertices = clusters.alone
         if limits is not None:
-            free &= _is_light(weights, limits)
-        vertices = free.nonzero()[0].astype(np.int32)
+            vertices = vertices[_is_light(weights, limits)[vertices]]
         if step == "twins":
             kernels.pair_twins(graph, vertices, clusters.mate, threads)
         else:
             kernels.pair_relatives(graph, order, vertices, clusters.mate, threads)
-        clusters = kernels.number(clusters.mate, threads)
+        clusters = kernels.number(clusters.mate, threads, graph)
     return clusters
 
 

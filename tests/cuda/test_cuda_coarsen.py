@@ -111,7 +111,8 @@ def test_rows_of_every_length(make):
     mate[drawn] = drawn[::-1]
     there, ones = graph.to("cuda"), np.ones(graph.n, np.int64)
     here, numbers, _ = cpu.contract(graph, cpu.number(mate), ones, cpu.new_room(graph))
-    coarse, places, spilled = cuda.contract(there, cuda.number(cupy().asarray(mate)), cupy().asarray(ones))
+    clusters = cuda.number(cupy().asarray(mate), None, there)
+    coarse, places, spilled = cuda.contract(there, clusters, cupy().asarray(ones))
     same(troth.Level(coarse, places, cupy().asarray(mate)), troth.Level(here, numbers, mate))
     assert not spilled
     check_hierarchy(graph, stop=100)

@@ -71,8 +71,30 @@ def launch_together(kernel: Any, blocks: int, block: int, *args: Any) -> None:
 
 
 def struct(kind: np.dtype, *values: int) -> np.ndarray:
-    """A struct that kernels take by value, as plain bytes: at every launch CuPy would have NumPy describe its fields."""
+    """A struct that kernels take by value, as plain bytes: else NumPy would describe its fields at every launch."""
     return np.array([values], kind).view(f"V{kind.itemsize}")
+
+
+class Memory:
+    """Several arrays in one piece of memory, of so many bytes each: one allocation, which lives as long as this.
+
+    ``memory[name]`` is where an array starts, a multiple of 256, for kernels; ``memory.view(name, kind)`` a CuPy array.
+    """
+
+    def __init__(self, **lengths: int) -> None:
+        size, self._places = 0, {}
+        for name, length in lengths.items():
+            self._places[name] = slice(size, size + length)
+            size += -(-length // 256) * 256
+        self._bytes = cupy().empty(size, np.uint8)
+        self._start = self._bytes.data.ptr
+
+    def __getitem__(self, name: str) -> int:
+        return self._start + self._places[name].start
+
+    def view(self, name: str, kind: type) -> Any:
+        """One of the arrays."""
+        return self._bytes[self._places[name]].view(kind)
 
 
 @lru_cache(maxsize=8)
