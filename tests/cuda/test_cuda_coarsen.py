@@ -125,6 +125,15 @@ def test_long_rows_among_many_vertices():
     check(graph, troth.match(graph, device="cpu").mate)
 
 
+@pytest.mark.parametrize("few", [0, cuda.FEW])
+def test_pairs_that_are_no_neighbours(few, monkeypatch):
+    """Leaves, twins, lone vertices and relatives, more than a block sorts; CuPy sorts them, or the kernel."""
+    monkeypatch.setattr(cuda, "FEW", few)
+    check_hierarchy(star([1 + i % 7 for i in range(9000)]), stop=2)
+    check_hierarchy(build([(v % 50, v, 1 + v % 11) for v in range(50, 5000)], 9001), stop=2)
+    check_hierarchy(troth.generate("rmat", scale=12, edgefactor=3), stop=100)
+
+
 @pytest.mark.parametrize("weights", [np.arange(30) * 2**50, np.arange(90).reshape(30, 3) / 7, np.arange(30) > 3])
 def test_vertex_weights(weights):
     graph = replace(troth.generate("grid", rows=5, cols=6), vertex_weights=weights)

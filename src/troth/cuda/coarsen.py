@@ -13,7 +13,9 @@ Rows are written where there is room for all of their entries and then moved tog
 launches: ``number_pairs`` and ``place_rows``, whose blocks count, meet, and then know the sums before them; between
 them ``merge_short``, and at last ``move_rows``. The host reads twice: how many vertices there will be, with how many
 rows of each kind, and how many entries are left. It takes longer over a launch or a read than the card over a small
-level, so there are few, and arrays that do not outlive a level share one piece of memory.
+level, so there are few, and arrays that do not outlive a level share one piece of memory. For the same reason vertices
+that are no neighbours are listed by ``number_pairs``, and one kernel finds their keys, sorts them and pairs them; only
+where they are very many CuPy sorts.
 
 Memory beside the two graphs: 44 bytes a vertex; that of the entries once more; for marked rows 16 bytes an entry and,
 for each that is worked on, a quarter of a byte a coarse vertex. Cost: O(n + m), for the sorts are of 4096 entries at
@@ -48,12 +50,13 @@ from troth.order import Order
 
 WARP, THREADS, MARK_THREADS = 32, 256, 512  # these and the next as in kernels/coarsen.cu
 GROUP, SHORT, MEDIUM, LONG, TILE = 8, 32, 512, 4096, 512
-ROW, CONTROL = 32, 9  # bytes of a Row, and how many words of what is counted
+ROW, KEYED, CONTROL = 32, 16, 9  # bytes of a Row and of a Keyed, and how many words of what is counted
+FEW = 2**18  # vertices that are sorted in the kernel that pairs them
 MOST_BITMAPS = 2**30  # bytes
 
 TOTALS = {**dict.fromkeys(WORDS.values(), "u64"), **{FLOATS[size]: WORDS[size] for size in FLOATS}}
 PROGRAMS = {
-    "pairs": ("number_pairs", "hash_rows", "pair_equal"),
+    "pairs": ("number_pairs", "pair_twins", "pair_sorted"),
     **{("vertices", kind): (f"place_rows<{kind}>", f"count_fitting<{kind}>") for kind in ("i64", "double")},
     **{
         ("rows", number): (
@@ -65,7 +68,7 @@ PROGRAMS = {
         )
         for number, total in TOTALS.items()
     },
-    **{("favourites", word): (f"find_favourites<{word}>",) for word in WORDS.values()},
+    **{("relatives", word): (f"pair_relatives<{word}>",) for word in WORDS.values()},
     **{
         ("fitting", kind, word): (f"copy_fitting<{kind}, {word}>",)
         for kind in ("i64", "double")
@@ -173,32 +176,33 @@ def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:
 # ---- pairs that are no neighbours ----
 
 
-def _pair_equal(keys: Any, vertices: Any, mate: Any) -> None:
+def _pair(kernel: Any, graph: Graph, vertices: Any, mate: Any, *given: Any) -> None:
     """Pair those of the vertices, which ascend, that have equal keys: the first two, the next two, and so on."""
-    cp, count = cupy(), len(vertices)
-    *_, pair_equal = load("coarsen", PROGRAMS["pairs"])
-    order = cp.argsort(keys, kind="stable")
-    launch(pair_equal, count, np.int64(count), keys[order], vertices[order], mate)
+    count = len(vertices)
+    if count < 2:
+        return
+    few = count <= FEW
+    memory = Memory(arrived=4, keyed=KEYED * count * (2 if few else 1))
+    memory.view("arrived", np.uint32).fill(0)
+    rows = np.int64(count), np.int64(few), vertices, graph.indptr, graph.indices
+    _meeting(kernel, count * WARP, *rows, *given, memory["keyed"], memory["arrived"], mate)
+    if not few:
+        keyed = memory.view("keyed", np.uint64).reshape(count, 2)
+        order = cupy().argsort(keyed[:, 0], kind="stable")
+        *_, pair_sorted = load("coarsen", PROGRAMS["pairs"])
+        launch(pair_sorted, count, np.int64(count), keyed[order], mate)
 
 
 def pair_twins(graph: Graph, vertices: Any, mate: Any, threads: int | None = None) -> None:
     """Pair those of the vertices, which ascend, that have the same neighbours."""
-    count = len(vertices)
-    if count:
-        _, hash_rows, _ = load("coarsen", PROGRAMS["pairs"])
-        keys = cupy().empty(count, np.uint64)
-        launch(hash_rows, count * WARP, np.int64(count), vertices, graph.indptr, graph.indices, keys)
-        _pair_equal(keys, vertices, mate)
+    _, kernel, _ = load("coarsen", PROGRAMS["pairs"])
+    _pair(kernel, graph, vertices, mate)
 
 
 def pair_relatives(graph: Graph, order: Order, vertices: Any, mate: Any, threads: int | None = None) -> None:
     """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
-    count = len(vertices)
-    if count:
-        (find_favourites,) = load("coarsen", PROGRAMS["favourites", word_of(graph.weights)])
-        keys, rows = cupy().empty(count, np.uint64), (graph.indptr, graph.indices, bits_of(graph.weights))
-        launch(find_favourites, count * WARP, np.int64(count), vertices, *rows, as_argument(order), keys)
-        _pair_equal(keys, vertices, mate)
+    (kernel,) = load("coarsen", PROGRAMS["relatives", word_of(graph.weights)])
+    _pair(kernel, graph, vertices, mate, graph.weights, as_argument(order))
 
 
 # ---- edges between vertices that are light enough ----

@@ -19,6 +19,7 @@ constexpr i64 LONG = 4096;            // of a row that a block sorts; more are m
 constexpr int MARK_THREADS = 512;
 constexpr i64 WORDS_EACH = 4;         // words of a bitmap for each entry; where it has more, a row is rather sorted
 constexpr int TILE = 512;             // entries that a warp moves
+constexpr i64 CHUNK = 2048;           // vertices that a block sorts
 constexpr u32 NO_KEY = ~0u;           // of a loop: after all others
 
 // What is counted: rows of three kinds, the entries of the last, coarse vertices, their entries; whether a sum was too
@@ -265,14 +266,14 @@ __device__ __forceinline__ void wait() {
 }
 
 // keys[0..size) in order, `size` being a power of two: K. E. Batcher, Sorting networks and their applications, 1968.
-template <int TEAM>
-__device__ void sort(u64* keys, u32 size) {
+template <int TEAM, class K>
+__device__ void sort(K* keys, u32 size) {
     for (u32 width = 2; width <= size; width *= 2) {
         for (u32 apart = width / 2; apart; apart /= 2) {
             wait<TEAM>();
             for (u32 i = threadIdx.x % TEAM; i < size / 2; i += TEAM) {
                 u32 low = 2 * i - (i & (apart - 1));
-                u64 a = keys[low], b = keys[low + apart];
+                const K a = keys[low], b = keys[low + apart];
                 if ((a > b) == !(low & width)) {
                     keys[low] = b;
                     keys[low + apart] = a;
@@ -435,56 +436,112 @@ __global__ void move_rows(i64 count, i64 total, const Row* __restrict__ rows, co
 
 // ---- pairs that are no neighbours ----
 
-// keys[i] = a hash of the neighbours of vertices[i], as on the CPU. A warp takes a vertex.
-__global__ void hash_rows(i64 count, const i32* __restrict__ vertices, const i64* __restrict__ indptr,
-                          const i32* __restrict__ indices, u64* __restrict__ keys) {
-    i64 i = thread_id() / WARP;
-    if (i >= count) return;
-    i32 v = vertices[i];
-    u64 total = 0;
-    for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP) total += mix64((u64)indices[e]);
-    total = warp_sum(total);
-    if (lane_id() == 0) keys[i] = total;
-}
+// A vertex and what it is compared by. No two are equal, so any sort is stable.
+struct alignas(16) Keyed {
+    u64 key;
+    i64 vertex;
 
-// keys[i] = the strongest neighbour of vertices[i], by the exact weights; the greatest number where there is none.
-template <class W>
-__global__ void find_favourites(i64 count, const i32* __restrict__ vertices, const i64* __restrict__ indptr,
-                                const i32* __restrict__ indices, const W* __restrict__ bits, Order order,
-                                u64* __restrict__ keys) {
-    i64 i = thread_id() / WARP;
-    if (i >= count) return;
-    i32 v = vertices[i];
-    u64 most = 0;
-    u32 best = 0;
-    for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP) {
-        u64 weight = bits[e];
-        u32 rank = priority(order, (u32)indices[e]);
-        if (weight > most || (weight == most && rank > best)) {
-            most = weight;
-            best = rank;
-        }
+    __device__ bool operator>(const Keyed& other) const {
+        return key > other.key || (key == other.key && vertex > other.vertex);
     }
-    u64 heaviest = warp_max(most);
-    best = warp_max(most == heaviest ? best : 0u);
-    if (lane_id() == 0) keys[i] = heaviest ? vertex(order, best) : 0xffffffffull;
+    __device__ static Keyed fetch(const Keyed* at) { return {peek(&at->key), peek(&at->vertex)}; }
+};
+
+// Sorts keyed[0..count): chunks in shared memory, then twice as long runs in every round, to the other side, `count`
+// places on, and back; an item's place is its own plus the number of those in the other run that go before it. Returns
+// the side where all is sorted. All blocks run at one time.
+__device__ Keyed* sort_together(i64 count, Keyed* keyed, u32* arrived) {
+    __shared__ Keyed chunk[CHUNK];
+    Keyed *from = keyed, *to = keyed + count;
+    u32 met = 0;
+    meet(arrived, ++met * gridDim.x);
+    for (i64 start = (i64)blockIdx.x * CHUNK; start < count; start += (i64)gridDim.x * CHUNK) {
+        const u32 items = (u32)min(CHUNK, count - start);
+        u32 size = 2;
+        while (size < items) size *= 2;
+        for (u32 i = threadIdx.x; i < size; i += THREADS)
+            chunk[i] = i < items ? Keyed::fetch(from + start + i) : Keyed{~0ull, count + i};
+        sort<THREADS>(chunk, size);
+        for (u32 i = threadIdx.x; i < items; i += THREADS) from[start + i] = chunk[i];
+        __syncthreads();
+    }
+    meet(arrived, ++met * gridDim.x);
+    for (i64 run = CHUNK; run < count; run *= 2) {
+        for (i64 i = thread_id(); i < count; i += thread_count()) {
+            const Keyed item = Keyed::fetch(from + i);
+            const i64 begin = i / run * run, other = min(begin ^ run, count);
+            i64 low = other, high = min(other + run, count);
+            while (low < high) {
+                i64 middle = (low + high) >> 1;
+                if (item > Keyed::fetch(from + middle)) low = middle + 1;
+                else high = middle;
+            }
+            to[min(begin, other) + (i - begin) + (low - other)] = item;
+        }
+        meet(arrived, ++met * gridDim.x);
+        Keyed* sorted = to;
+        to = from;
+        from = sorted;
+    }
+    return from;
 }
 
 // Of vertices with equal keys, which are in order, pair the first two, the next two, and so on.
-__global__ void pair_equal(i64 count, const u64* __restrict__ keys, const i32* __restrict__ vertices,
-                           i32* __restrict__ mate) {
-    i64 i = thread_id();
-    if (i + 1 >= count || keys[i] != keys[i + 1]) return;
-    i64 begin = 0, end = i;  // the first place of this key
-    while (begin < end) {
-        i64 middle = (begin + end) >> 1;
-        if (keys[middle] < keys[i]) begin = middle + 1;
-        else end = middle;
+__device__ void pair_equal(i64 count, const Keyed* sorted, i32* mate) {
+    for (i64 i = thread_id(); i + 1 < count; i += thread_count()) {
+        const Keyed here = Keyed::fetch(sorted + i), next = Keyed::fetch(sorted + i + 1);
+        if (here.key != next.key) continue;
+        i64 begin = 0, end = i;  // the first place of this key
+        while (begin < end) {
+            i64 middle = (begin + end) >> 1;
+            if (peek(&sorted[middle].key) < here.key) begin = middle + 1;
+            else end = middle;
+        }
+        if ((i - begin) % 2) continue;
+        mate[here.vertex] = (i32)next.vertex;
+        mate[next.vertex] = (i32)here.vertex;
     }
-    if ((i - begin) % 2) return;
-    i32 u = vertices[i], v = vertices[i + 1];
-    mate[u] = v;
-    mate[v] = u;
+}
+__global__ void pair_sorted(i64 count, const Keyed* sorted, i32* mate) { pair_equal(count, sorted, mate); }
+
+// Keys of vertices, which ascend: hashes of their neighbours, as on the CPU. A warp takes a vertex. Where they are few,
+// those with equal keys are paired too, and all blocks run at one time.
+__global__ void __launch_bounds__(THREADS)
+    pair_twins(i64 count, i64 few, const i32* __restrict__ vertices, const i64* __restrict__ indptr,
+               const i32* __restrict__ indices, Keyed* keyed, u32* arrived, i32* mate) {
+    for (i64 i = thread_id() / WARP; i < count; i += thread_count() / WARP) {
+        const i32 v = vertices[i];
+        u64 total = 0;
+        for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP) total += mix64((u64)indices[e]);
+        total = warp_sum(total);
+        if (lane_id() == 0) keyed[i] = {total, v};
+    }
+    if (few) pair_equal(count, sort_together(count, keyed, arrived), mate);
+}
+
+// The same, but keys are the strongest neighbours, by the exact weights; the greatest number where there is none.
+template <class W>
+__global__ void __launch_bounds__(THREADS)
+    pair_relatives(i64 count, i64 few, const i32* __restrict__ vertices, const i64* __restrict__ indptr,
+                   const i32* __restrict__ indices, const W* __restrict__ bits, Order order, Keyed* keyed,
+                   u32* arrived, i32* mate) {
+    for (i64 i = thread_id() / WARP; i < count; i += thread_count() / WARP) {
+        const i32 v = vertices[i];
+        u64 most = 0;
+        u32 best = 0;
+        for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP) {
+            u64 weight = bits[e];
+            u32 rank = priority(order, (u32)indices[e]);
+            if (weight > most || (weight == most && rank > best)) {
+                most = weight;
+                best = rank;
+            }
+        }
+        const u64 heaviest = warp_max(most);
+        best = warp_max(most == heaviest ? best : 0u);
+        if (lane_id() == 0) keyed[i] = {heaviest ? vertex(order, best) : 0xffffffffull, v};
+    }
+    if (few) pair_equal(count, sort_together(count, keyed, arrived), mate);
 }
 
 // ---- edges between vertices that are light enough ----
