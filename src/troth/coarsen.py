@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from time import perf_counter
 from types import ModuleType
@@ -279,13 +280,14 @@ def _build(
     """The levels of a graph, where it lives."""
     from troth.order import make_order
 
-    levels, weights = [Level(graph)], _vertex_weights(graph)
+    order_of = cache(make_order)  # on a GPU most levels have the same
+    levels, weights, device = [Level(graph)], _vertex_weights(graph), graph.device
     limits, room, finest = _limits(max_vertex_weight, weights), None, graph.n
     while graph.n > stop and (most is None or len(levels) <= most):
         clock = [perf_counter()]
         # The engines of a GPU look at the range of the weights only where these have 64 bits.
-        spread = graph.bits_range() if graph.device == "cpu" or graph.weights.dtype.itemsize == 8 else (1, 1)
-        order = make_order(ties, seed, spread)
+        spread = graph.bits_range() if device == "cpu" or graph.weights.dtype.itemsize == 8 else (1, 1)
+        order = order_of(ties, seed, spread)
         light = graph
         if limits is not None and not bool(_is_light(weights, limits).all()):
             light = kernels.fitting_edges(graph, weights, limits, threads)
@@ -302,7 +304,7 @@ def _build(
         clock.append(perf_counter())
         seconds = dict(zip(("match", "twohop", "contract"), np.diff(clock).tolist(), strict=True))
         pairs = graph.n - clusters.size
-        stats = {"pairs": pairs, "twohop": pairs - matched, "device": graph.device, "seconds": seconds}
+        stats = {"pairs": pairs, "twohop": pairs - matched, "device": device, "seconds": seconds}
         levels.append(Level(coarse, where, clusters.mate, stats))
         graph, weights = coarse, coarse.vertex_weights
         if progress is not None:

@@ -79,15 +79,21 @@ class Memory:
     """Several arrays in one piece of memory, of so many bytes each: one allocation, which lives as long as this.
 
     ``memory[name]`` is where an array starts, a multiple of 256, for kernels; ``memory.view(name, kind)`` a CuPy array.
+    Those of ``zeros`` are 0 at first.
     """
 
-    def __init__(self, **lengths: int) -> None:
-        size, self._places = 0, {}
-        for name, length in lengths.items():
+    def __init__(self, zeros: dict[str, int], others: dict[str, int]) -> None:
+        size = zeroed = 0
+        self._places = {}
+        for name, length in (zeros | others).items():
             self._places[name] = slice(size, size + length)
             size += -(-length // 256) * 256
+            if name in zeros:
+                zeroed = size
         self._bytes = cupy().empty(size, np.uint8)
         self._start = self._bytes.data.ptr
+        if zeroed:
+            self._bytes[:zeroed].fill(0)
 
     def __getitem__(self, name: str) -> int:
         return self._start + self._places[name].start

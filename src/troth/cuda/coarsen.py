@@ -81,11 +81,16 @@ class Clusters(NamedTuple):
     """Pairs and single vertices, numbered, and what is known of their rows; ``kernels/coarsen.cu`` has the details."""
 
     mate: Any
-    size: int  # how many there are
-    alone: Any  # the single vertices, ascending
     coarse: Any  # the cluster of every vertex
+    size: int  # how many there are
     listed: list[int]  # how many rows are not short, by kind, and how many entries the marked ones have
+    control: Any  # what is counted
     memory: Memory  # all other arrays
+
+    @property
+    def alone(self) -> Any:
+        """The single vertices, ascending."""
+        return self.memory.view("alone", np.int32)[: 2 * self.size - len(self.mate)]
 
 
 def _kind(vertex_weights: Any) -> tuple[str, np.int64]:
@@ -102,25 +107,16 @@ def number(mate: Any, threads: int | None, graph: Graph) -> Clusters:
     """The clusters of a matching, or of any vertices paired."""
     n, entries = graph.n, len(graph.indices)
     mediums, others = entries // (SHORT + 1), entries // (MEDIUM + 1)  # rows of so many entries, at most
-    memory = Memory(
-        control=8 * CONTROL,
-        first=4 * n,
-        code=4 * n,
-        alone=4 * n,
-        rows=ROW * n,
-        mediums=4 * mediums,
-        longs=4 * others,
-        marked=4 * others,
-        marked_at=8 * others,
-        sums=16 * max(1, -(-n // THREADS)),
-    )
+    each = {"first": 4, "code": 4, "alone": 4, "rows": ROW}
+    lists = {"mediums": 4 * mediums, "longs": 4 * others, "marked": 4 * others, "marked_at": 8 * others}
+    sums = 16 * max(1, -(-n // THREADS))
+    memory = Memory({"control": 8 * CONTROL}, {name: n * size for name, size in each.items()} | lists | {"sums": sums})
     control, coarse = memory.view("control", np.uint64), cupy().empty(n, np.int32)
-    control.fill(0)
     number_pairs, *_ = load("coarsen", PROGRAMS["pairs"])
-    names = "first", "code", "alone", "rows", "mediums", "longs", "marked", "marked_at", "sums", "control"
-    _meeting(number_pairs, n, np.int64(n), mate, graph.indptr, coarse, *(memory[name] for name in names))
+    arrays = (memory[name] for name in (*each, *lists, "sums", "control"))
+    _meeting(number_pairs, n, np.int64(n), mate, graph.indptr, coarse, *arrays)
     *listed, size, _, _, _, _ = control.get().tolist()
-    return Clusters(mate, size, memory.view("alone", np.int32)[: 2 * size - n], coarse, listed, memory)
+    return Clusters(mate, coarse, size, listed, control, memory)
 
 
 def new_room(graph: Graph) -> None:
@@ -141,7 +137,7 @@ def contract(
     place_rows, _ = load("coarsen", PROGRAMS["vertices", vertex_kind])
     members = memory["first"], clusters.mate, vertex_weights, new_vertex_weights
     _meeting(place_rows, count, np.int64(count), columns, *members, indptr, memory["sums"], memory["control"])
-    *_, total, spilled, _, _ = memory.view("control", np.uint64).get().tolist()
+    *_, total, spilled, _, _ = clusters.control.get().tolist()
     indices, weights = cp.empty(total, np.int32), cp.empty(total, kind)
     *_, move_rows = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
     arrays = memory["rows"], indptr, merged["indices"], merged["weights"], indices, weights
@@ -156,8 +152,8 @@ def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:
     short, medium, long, mark, _ = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
     words = count // WARP + 1
     markers = min(marked, resident(mark, MARK_THREADS), max(1, MOST_BITMAPS // (8 * words)))
-    marks = {"bitmaps": 4 * markers * words, "counted": 4 * markers * words, "sums": 16 * marked_entries}
-    merged = Memory(**marks, indices=4 * entries, weights=size * entries)
+    bitmaps, counted = {"bitmaps": 4 * markers * words}, {"counted": 4 * markers * words, "sums": 16 * marked_entries}
+    merged = Memory(bitmaps, counted | {"indices": 4 * entries, "weights": size * entries})
     fine = memory["rows"], memory["code"], graph.indices, graph.weights
     given = *fine, merged["indices"], merged["weights"], lengths, memory["control"]
 
@@ -167,9 +163,8 @@ def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:
             blocks = min(-(-listed * team // THREADS), 4 * resident(kernel, THREADS))
             kernel((blocks,), (THREADS,), (memory[name], np.int64(listed), *given))
     if marked:
-        merged.view("bitmaps", np.uint32).fill(0)
         rows = memory["marked"], memory["marked_at"], np.int64(marked), np.int64(words)
-        mark((markers,), (MARK_THREADS,), (*rows, *(merged[name] for name in marks), *given))
+        mark((markers,), (MARK_THREADS,), (*rows, merged["bitmaps"], merged["counted"], merged["sums"], *given))
     return merged
 
 
@@ -182,8 +177,7 @@ def _pair(kernel: Any, graph: Graph, vertices: Any, mate: Any, *given: Any) -> N
     if count < 2:
         return
     few = count <= FEW
-    memory = Memory(arrived=4, keyed=KEYED * count * (2 if few else 1))
-    memory.view("arrived", np.uint32).fill(0)
+    memory = Memory({"arrived": 4}, {"keyed": KEYED * count * (2 if few else 1)})
     rows = np.int64(count), np.int64(few), vertices, graph.indptr, graph.indices
     _meeting(kernel, count * WARP, *rows, *given, memory["keyed"], memory["arrived"], mate)
     if not few:
