@@ -78,8 +78,8 @@ def struct(kind: np.dtype, *values: int) -> np.ndarray:
 class Memory:
     """Several arrays in one piece of memory, of so many bytes each: one allocation, which lives as long as this.
 
-    ``memory[name]`` is where an array starts, a multiple of 256, for kernels; ``memory.view(name, kind)`` a CuPy array.
-    Those of ``zeros`` are 0 at first.
+    ``memory[name]`` points to an array, at a multiple of 256, for kernels (to which it is passed faster than a number);
+    ``memory.view(name, kind)`` is a CuPy array. Those of ``zeros`` are 0 at first.
     """
 
     def __init__(self, zeros: dict[str, int], others: dict[str, int]) -> None:
@@ -91,12 +91,11 @@ class Memory:
             if name in zeros:
                 zeroed = size
         self._bytes = cupy().empty(size, np.uint8)
-        self._start = self._bytes.data.ptr
         if zeroed:
             self._bytes[:zeroed].fill(0)
 
-    def __getitem__(self, name: str) -> int:
-        return self._start + self._places[name].start
+    def __getitem__(self, name: str) -> Any:
+        return self._bytes.data + self._places[name].start
 
     def view(self, name: str, kind: type) -> Any:
         """One of the arrays."""
