@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -164,6 +165,23 @@ def test_the_levels_come_home():
             levels[1:], troth.hierarchy(graph, stop=100, algorithm=algorithm, device="cpu")[1:], strict=True
         ):
             same(a, b)
+
+
+def test_calls_from_several_threads():
+    """On streams of their own, whose kernels may run side by side."""
+    graph = troth.generate("rmat", scale=9, edgefactor=6)
+    there, here = graph.to("cuda"), troth.hierarchy(graph, stop=20, device="cpu")
+
+    def call(_):
+        with cupy().cuda.Stream(non_blocking=True) as stream:
+            levels = troth.hierarchy(there, stop=20)
+            stream.synchronize()
+            return levels
+
+    with ThreadPoolExecutor(4) as pool:
+        for levels in pool.map(call, range(8)):
+            for a, b in zip(levels[1:], here[1:], strict=True):
+                same(a, b)
 
 
 def test_vectors_stay_on_the_card():

@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ u64 partial[WARPS], listed_before[KINDS];
     __shared__ u32 listed[KINDS];
     const Share share(n);
-    u64 members = 0, entries = 0;  // of first members and, below them, of those that are alone
+    u64 members = 0, entries = 0;  // how many are first and, in the lower half, alone; and the entries of their rows
     for (i64 v = share.begin + threadIdx.x; v < share.end; v += THREADS) {
         const i32 u = mate[v];
         if (u >= 0 && u < v) continue;
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(THREADS)
         const bool is_first = v < share.end && (u < 0 || u > v);
         Row row = {};
         if (is_first) row = row_of_pair(indptr, v, u);
-        if (threadIdx.x < KINDS) listed[threadIdx.x] = 0;  // sum_before waits
+        if (threadIdx.x < KINDS) listed[threadIdx.x] = 0;  // all threads wait in sum_before
         u64 more;
         const u64 place = members + sum_before<WARPS>(is_first ? pack(1, u < 0) : 0, partial, more);
         members += more;
