@@ -86,20 +86,20 @@ class Memory:
         size = zeroed = 0
         self._places = {}
         for name, length in (zeros | others).items():
-            self._places[name] = slice(size, size + length)
+            self._places[name] = size, length
             size += -(-length // 256) * 256
             if name in zeros:
                 zeroed = size
-        self._bytes = cupy().empty(size, np.uint8)
-        if zeroed:
-            self._bytes[:zeroed].fill(0)
+        self._start = cupy().cuda.alloc(size)
+        self._start.memset_async(0, zeroed)
 
     def __getitem__(self, name: str) -> Any:
-        return self._bytes.data + self._places[name].start
+        return self._start + self._places[name][0]
 
     def view(self, name: str, kind: type) -> Any:
         """One of the arrays."""
-        return self._bytes[self._places[name]].view(kind)
+        kind = np.dtype(kind)
+        return cupy().ndarray((self._places[name][1] // kind.itemsize,), kind, self[name])
 
 
 @lru_cache(maxsize=8)

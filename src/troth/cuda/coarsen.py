@@ -9,17 +9,18 @@ in one of four ways, by its number of entries:
 4. more, or so many that a bitmap of all coarse vertices has no more than four words for each: a block marks them in it
    and counts the bits before each.
 
-Rows are written where there is room for all of their entries and then moved together. A level of short rows takes four
-launches: ``number_pairs`` and ``place_rows``, whose blocks count, meet, and then know the sums before them; between
-them ``merge_short``, and at last ``move_rows``. The host reads twice: how many vertices there will be, with how many
-rows of each kind, and how many entries are left. It takes longer over a launch or a read than the card over a small
-level, so there are few, and arrays that do not outlive a level share one piece of memory. For the same reason vertices
-that are no neighbours are listed by ``number_pairs``, and one kernel finds their keys, sorts them and pairs them; only
-where they are very many CuPy sorts.
+Rows are written where there is room for all of their entries and then moved together.
 
-Memory beside the two graphs: 44 bytes a vertex; that of the entries once more; for marked rows 16 bytes an entry and,
-for each that is worked on, a quarter of a byte a coarse vertex. Cost: O(n + m), for the sorts are of 4096 entries at
-most.
+On all but the largest levels the host takes longer over a launch, an allocation or a read than the card over its work,
+so there are few. ``number_pairs`` and ``place_rows`` need no scan beside them: their blocks count, meet, and then know
+what is before them. A level of short rows is these two, ``merge_short`` between them, and ``move_rows``; the host reads
+how many vertices there will be and how many rows of each kind, and then how many entries are left. Arrays that do not
+outlive a level share one piece of memory. Vertices that are no neighbours are listed by ``number_pairs``; one kernel
+finds their keys, sorts and pairs them, and only where they are very many CuPy sorts.
+
+Memory beside the two graphs: some 45 bytes a vertex; that of the entries once more; for marked rows 16 bytes an entry
+and, for each that is worked on, a quarter of a byte a coarse vertex. Cost: O(n + m), for rows that are sorted have 4096
+entries at most; and O(k log k) for k vertices that are paired without being neighbours.
 
 All functions work on the current device, which is that of the graph.
 """
