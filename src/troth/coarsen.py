@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from time import perf_counter
 from types import ModuleType
@@ -149,7 +150,7 @@ def coarsen(g: Any, m: Matching | Any, threads: int | None = None) -> Level:
     weights = _vertex_weights(graph)
     with _kernels_of(graph) as kernels:
         start = perf_counter()
-        clusters = kernels.number(_checked_mates(graph, m, threads), threads)
+        clusters = kernels.number(_checked_mates(graph, m, threads), threads, graph)
         coarse, where = _contract(kernels, graph, clusters, weights, kernels.new_room(graph), threads)
         stats = {"pairs": graph.n - clusters.size, "seconds": {"contract": perf_counter() - start}}
     return Level(coarse, where, clusters.mate, stats)
@@ -279,17 +280,18 @@ def _build(
     """The levels of a graph, where it lives."""
     from troth.order import make_order
 
-    levels, weights = [Level(graph)], _vertex_weights(graph)
+    order_of = cache(make_order)  # on a GPU most levels have the same
+    levels, weights, device = [Level(graph)], _vertex_weights(graph), graph.device
     limits, room, finest = _limits(max_vertex_weight, weights), None, graph.n
     while graph.n > stop and (most is None or len(levels) <= most):
         clock = [perf_counter()]
         # The engines of a GPU look at the range of the weights only where these have 64 bits.
-        spread = graph.bits_range() if graph.device == "cpu" or graph.weights.dtype.itemsize == 8 else (1, 1)
-        order = make_order(ties, seed, spread)
+        spread = graph.bits_range() if device == "cpu" or graph.weights.dtype.itemsize == 8 else (1, 1)
+        order = order_of(ties, seed, spread)
         light = graph
         if limits is not None and not bool(_is_light(weights, limits).all()):
             light = kernels.fitting_edges(graph, weights, limits, threads)
-        clusters = kernels.number(_mates(engine, light, order, threads, seed, options), threads)
+        clusters = kernels.number(_mates(engine, light, order, threads, seed, options), threads, graph)
         matched = graph.n - clusters.size
         clock.append(perf_counter())
         if twohop:
@@ -302,7 +304,7 @@ def _build(
         clock.append(perf_counter())
         seconds = dict(zip(("match", "twohop", "contract"), np.diff(clock).tolist(), strict=True))
         pairs = graph.n - clusters.size
-        stats = {"pairs": pairs, "twohop": pairs - matched, "device": graph.device, "seconds": seconds}
+        stats = {"pairs": pairs, "twohop": pairs - matched, "device": device, "seconds": seconds}
         levels.append(Level(coarse, where, clusters.mate, stats))
         graph, weights = coarse, coarse.vertex_weights
         if progress is not None:
@@ -315,15 +317,14 @@ def _pair_more(kernels, graph, order, clusters, weights, limits, threads) -> Any
     for step in ("twins", "relatives"):
         if graph.n - clusters.size >= QUARTER * graph.n:
             break
-        free = clusters.mate < 0
+        vertices = clusters.alone
         if limits is not None:
-            free &= _is_light(weights, limits)
-        vertices = free.nonzero()[0].astype(np.int32)
+            vertices = vertices[_is_light(weights, limits)[vertices]]
         if step == "twins":
             kernels.pair_twins(graph, vertices, clusters.mate, threads)
         else:
             kernels.pair_relatives(graph, order, vertices, clusters.mate, threads)
-        clusters = kernels.number(clusters.mate, threads)
+        clusters = kernels.number(clusters.mate, threads, graph)
     return clusters
 
 

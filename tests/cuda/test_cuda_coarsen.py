@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -111,7 +112,8 @@ def test_rows_of_every_length(make):
     mate[drawn] = drawn[::-1]
     there, ones = graph.to("cuda"), np.ones(graph.n, np.int64)
     here, numbers, _ = cpu.contract(graph, cpu.number(mate), ones, cpu.new_room(graph))
-    coarse, places, spilled = cuda.contract(there, cuda.number(cupy().asarray(mate)), cupy().asarray(ones))
+    clusters = cuda.number(cupy().asarray(mate), None, there)
+    coarse, places, spilled = cuda.contract(there, clusters, cupy().asarray(ones))
     same(troth.Level(coarse, places, cupy().asarray(mate)), troth.Level(here, numbers, mate))
     assert not spilled
     check_hierarchy(graph, stop=100)
@@ -122,6 +124,15 @@ def test_long_rows_among_many_vertices():
     stars = [(0, v, 1 + v % 9) for v in range(1, 601)] + [(601, v, 1 + v % 7) for v in range(602, 1702)]
     graph = build([*stars, *((v, v + 700, 3) for v in range(1, 500))], 170_000)
     check(graph, troth.match(graph, device="cpu").mate)
+
+
+@pytest.mark.parametrize("few", [0, cuda.FEW])
+def test_pairs_that_are_no_neighbours(few, monkeypatch):
+    """Leaves, twins, lone vertices and relatives, more than a block sorts; CuPy sorts them, or the kernel."""
+    monkeypatch.setattr(cuda, "FEW", few)
+    check_hierarchy(star([1 + i % 7 for i in range(9000)]), stop=2)
+    check_hierarchy(build([(v % 50, v, 1 + v % 11) for v in range(50, 5000)], 9001), stop=2)
+    check_hierarchy(troth.generate("rmat", scale=12, edgefactor=3), stop=100)
 
 
 @pytest.mark.parametrize("weights", [np.arange(30) * 2**50, np.arange(90).reshape(30, 3) / 7, np.arange(30) > 3])
@@ -154,6 +165,23 @@ def test_the_levels_come_home():
             levels[1:], troth.hierarchy(graph, stop=100, algorithm=algorithm, device="cpu")[1:], strict=True
         ):
             same(a, b)
+
+
+def test_calls_from_several_threads():
+    """On streams of their own, whose kernels may run side by side."""
+    graph = troth.generate("rmat", scale=9, edgefactor=6)
+    there, here = graph.to("cuda"), troth.hierarchy(graph, stop=20, device="cpu")
+
+    def call(_):
+        with cupy().cuda.Stream(non_blocking=True) as stream:
+            levels = troth.hierarchy(there, stop=20)
+            stream.synchronize()
+            return levels
+
+    with ThreadPoolExecutor(4) as pool:
+        for levels in pool.map(call, range(8)):
+            for a, b in zip(levels[1:], here[1:], strict=True):
+                same(a, b)
 
 
 def test_vectors_stay_on_the_card():

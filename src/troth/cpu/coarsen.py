@@ -73,6 +73,11 @@ class Clusters(NamedTuple):
         """How many there are."""
         return len(self.first)
 
+    @property
+    def alone(self) -> np.ndarray:
+        """The single vertices, ascending."""
+        return np.flatnonzero(self.mate < 0).astype(np.int32)
+
 
 def _over(total: int, block: int, threads: int, work: Callable, *args) -> list:
     """Run ``work(worker, cursor, block, *args)`` on a team whose workers take blocks of 0..total-1."""
@@ -127,8 +132,8 @@ def number_pairs(worker, cursor, block, mate, starts, first, code):
             c += np.uint64(is_first)
 
 
-def number(mate: np.ndarray, threads: int | None = None) -> Clusters:
-    """The clusters of a matching, or of any vertices paired."""
+def number(mate: np.ndarray, threads: int | None = None, graph: Graph | None = None) -> Clusters:
+    """The clusters of a matching, or of any vertices paired. (Only on a GPU it matters in which graph.)"""
     n = len(mate)
     threads = _threads(threads, n)
     starts = np.zeros(-(-n // BLOCK) + 1, np.int64)

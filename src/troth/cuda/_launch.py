@@ -8,7 +8,7 @@ the sets of kernels that it may load, so that a test can compile them all on a m
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -70,11 +70,44 @@ def launch_together(kernel: Any, blocks: int, block: int, *args: Any) -> None:
     kernel.kernel((blocks,), (block,), args, enable_cooperative_groups=True)
 
 
+def struct(kind: np.dtype, *values: int) -> np.ndarray:
+    """A struct that kernels take by value, as plain bytes: else NumPy would describe its fields at every launch."""
+    return np.array([values], kind).view(f"V{kind.itemsize}")
+
+
+class Memory:
+    """Several arrays in one piece of memory, of so many bytes each: one allocation, which lives as long as this.
+
+    ``memory[name]`` points to an array, at a multiple of 256, for kernels (to which it is passed faster than a number);
+    ``memory.view(name, kind)`` is a CuPy array. Those of ``zeros`` are 0 at first.
+    """
+
+    def __init__(self, zeros: dict[str, int], others: dict[str, int]) -> None:
+        size = zeroed = 0
+        self._places = {}
+        for name, length in (zeros | others).items():
+            self._places[name] = size, length
+            size += -(-length // 256) * 256
+            if name in zeros:
+                zeroed = size
+        self._start = cupy().cuda.alloc(size)
+        self._start.memset_async(0, zeroed)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._start + self._places[name][0]
+
+    def view(self, name: str, kind: type) -> Any:
+        """One of the arrays."""
+        kind = np.dtype(kind)
+        return cupy().ndarray((self._places[name][1] // kind.itemsize,), kind, self[name])
+
+
+@lru_cache(maxsize=8)
 def as_argument(order: Order) -> np.ndarray:
     """The order as a struct that kernels take by value."""
     words = order._asdict()
     words["fold"] = 2**32 - 1 if words.pop("shift") < 32 else 0
-    return np.array([tuple(int(words[name]) for name in _ORDER.names)], _ORDER)
+    return struct(_ORDER, *(int(words[name]) for name in _ORDER.names))
 
 
 def bits_of(weights: Any) -> Any:

@@ -9,11 +9,18 @@ in one of four ways, by its number of entries:
 4. more, or so many that a bitmap of all coarse vertices has no more than four words for each: a block marks them in it
    and counts the bits before each.
 
-Rows are written where there is room for all of their entries and then moved together. The host reads three times a
-level: how many vertices there will be, how many rows of each kind, and how many entries are left.
+Rows are written where there is room for all of their entries and then moved together.
 
-Memory beside the two graphs: that of the entries once more; for marked rows 16 bytes an entry and, for each that is
-worked on, a quarter of a byte a coarse vertex. Cost: O(n + m), for the sorts are of 4096 entries at most.
+On all but the largest levels the host takes longer over a launch, an allocation or a read than the card over its work,
+so there are few. ``number_pairs`` and ``place_rows`` need no scan beside them: their blocks count, meet, and then know
+what is before them. A level of short rows is these two, ``merge_short`` between them, and ``move_rows``; the host reads
+how many vertices there will be and how many rows of each kind, and then how many entries are left. Arrays that do not
+outlive a level share one piece of memory. Vertices that are no neighbours are listed by ``number_pairs``; one kernel
+finds their keys, sorts and pairs them, and only where they are very many CuPy sorts.
+
+Memory beside the two graphs: some 45 bytes a vertex; that of the entries once more; for marked rows 16 bytes an entry
+and, for each that is worked on, a quarter of a byte a coarse vertex. Cost: O(n + m), for rows that are sorted have 4096
+entries at most; and O(k log k) for k vertices that are paired without being neighbours.
 
 All functions work on the current device, which is that of the graph.
 """
@@ -26,19 +33,32 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from troth.cuda._device import cupy
-from troth.cuda._launch import FLOATS, WORDS, as_argument, bits_of, launch, load, number_of, resident, word_of
+from troth.cuda._launch import (
+    FLOATS,
+    WORDS,
+    Memory,
+    as_argument,
+    bits_of,
+    launch,
+    launch_together,
+    load,
+    number_of,
+    resident,
+    word_of,
+)
 from troth.graph import Graph
 from troth.order import Order
 
 WARP, THREADS, MARK_THREADS = 32, 256, 512  # these and the next as in kernels/coarsen.cu
 GROUP, SHORT, MEDIUM, LONG, TILE = 8, 32, 512, 4096, 512
-ROW, CONTROL = 24, 5  # bytes of a Row, and what is counted
+ROW, KEYED, CONTROL = 32, 16, 9  # bytes of a Row and of a Keyed, and how many words of what is counted
+FEW = 2**18  # vertices that are sorted in the kernel that pairs them
 MOST_BITMAPS = 2**30  # bytes
 
 TOTALS = {**dict.fromkeys(WORDS.values(), "u64"), **{FLOATS[size]: WORDS[size] for size in FLOATS}}
 PROGRAMS = {
-    "pairs": ("mark_first", "number_pairs", "hash_rows", "pair_equal"),
-    **{("members", kind): (f"gather_members<{kind}>", f"count_fitting<{kind}>") for kind in ("i64", "double")},
+    "pairs": ("number_pairs", "pair_twins", "pair_sorted"),
+    **{("vertices", kind): (f"place_rows<{kind}>", f"count_fitting<{kind}>") for kind in ("i64", "double")},
     **{
         ("rows", number): (
             f"merge_short<{number}>",
@@ -49,7 +69,7 @@ PROGRAMS = {
         )
         for number, total in TOTALS.items()
     },
-    **{("favourites", word): (f"find_favourites<{word}>",) for word in WORDS.values()},
+    **{("relatives", word): (f"pair_relatives<{word}>",) for word in WORDS.values()},
     **{
         ("fitting", kind, word): (f"copy_fitting<{kind}, {word}>",)
         for kind in ("i64", "double")
@@ -59,16 +79,19 @@ PROGRAMS = {
 
 
 class Clusters(NamedTuple):
-    """Pairs and single vertices, numbered: ``first[c]`` is the first member of c, ``code[v]`` the key of v."""
+    """Pairs and single vertices, numbered, and what is known of their rows; ``kernels/coarsen.cu`` has the details."""
 
     mate: Any
-    first: Any
-    code: Any
+    coarse: Any  # the cluster of every vertex
+    size: int  # how many there are
+    listed: list[int]  # how many rows are not short, by kind, and how many entries the marked ones have
+    control: Any  # what is counted
+    memory: Memory  # all other arrays
 
     @property
-    def size(self) -> int:
-        """How many there are."""
-        return len(self.first)
+    def alone(self) -> Any:
+        """The single vertices, ascending."""
+        return self.memory.view("alone", np.int32)[: 2 * self.size - len(self.mate)]
 
 
 def _kind(vertex_weights: Any) -> tuple[str, np.int64]:
@@ -76,18 +99,25 @@ def _kind(vertex_weights: Any) -> tuple[str, np.int64]:
     return "double" if vertex_weights.dtype == np.float64 else "i64", np.int64(math.prod(vertex_weights.shape[1:]))
 
 
-def number(mate: Any, threads: int | None = None) -> Clusters:
+def _meeting(kernel: Any, items: int, *args: Any) -> None:
+    """Run a kernel whose blocks meet: a thread for each item, or as many as can run at one time."""
+    launch_together(kernel, max(1, min(-(-items // THREADS), resident(kernel, THREADS))), THREADS, *args)
+
+
+def number(mate: Any, threads: int | None, graph: Graph) -> Clusters:
     """The clusters of a matching, or of any vertices paired."""
-    cp, n = cupy(), len(mate)
-    mark_first, number_pairs, *_ = load("coarsen", PROGRAMS["pairs"])
-    marks, count = cp.empty(n, np.int32), 0
-    if n:
-        launch(mark_first, n, np.int64(n), mate, marks)
-        cp.cumsum(marks, dtype=np.int32, out=marks)
-        count = int(marks[-1])
-    first, code = cp.empty(count, np.int32), cp.empty(n, np.uint32)
-    launch(number_pairs, n, np.int64(n), mate, marks, first, code)
-    return Clusters(mate, first, code)
+    n, entries = graph.n, len(graph.indices)
+    mediums, others = entries // (SHORT + 1), entries // (MEDIUM + 1)  # rows of so many entries, at most
+    each = {"first": 4, "code": 4, "alone": 4, "rows": ROW}
+    lists = {"mediums": 4 * mediums, "longs": 4 * others, "marked": 4 * others, "marked_at": 8 * others}
+    sums = 16 * max(1, -(-n // THREADS))
+    memory = Memory({"control": 8 * CONTROL}, {name: n * size for name, size in each.items()} | lists | {"sums": sums})
+    control, coarse = memory.view("control", np.uint64), cupy().empty(n, np.int32)
+    number_pairs, *_ = load("coarsen", PROGRAMS["pairs"])
+    arrays = (memory[name] for name in (*each, *lists, "sums", "control"))
+    _meeting(number_pairs, n, np.int64(n), mate, graph.indptr, coarse, *arrays)
+    *listed, size, _, _, _, _ = control.get().tolist()
+    return Clusters(mate, coarse, size, listed, control, memory)
 
 
 def new_room(graph: Graph) -> None:
@@ -98,84 +128,76 @@ def contract(
     graph: Graph, clusters: Clusters, vertex_weights: Any, room: None = None, threads: int | None = None
 ) -> tuple[Graph, Any, bool]:
     """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type."""
-    cp, count, entries = cupy(), clusters.size, len(graph.indices)
-    kind, columns = _kind(vertex_weights)
-    gather_members, _ = load("coarsen", PROGRAMS["members", kind])
-    coarse, rows = cp.empty(graph.n, np.int32), cp.empty(count * ROW, np.uint8)
-    new_vertex_weights = cp.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
-    upper, lengths = cp.empty(count + 1, np.int64), cp.zeros(count + 1 + CONTROL, np.int64)
-    lengths, found = lengths[: count + 1], lengths[count:]  # the last length and the counts come to the host together
-    control = found[1:].view(np.uint64)
-    lists = [cp.empty(entries // (least + 1), np.int32) for least in (SHORT, MEDIUM, MEDIUM)]
-    lists.append(cp.empty(len(lists[-1]), np.int64))
-    members = clusters.first, clusters.mate, graph.indptr, vertex_weights, new_vertex_weights, coarse, rows, upper
-    launch(gather_members, count, np.int64(count), columns, *members, *lists, control)
+    cp, count, memory = cupy(), clusters.size, clusters.memory
+    kind = graph.weights.dtype if graph.weights.dtype.kind == "f" else np.dtype(np.int64)
+    indptr = cp.empty(count + 1, np.int64)
+    merged = _merge(graph, clusters, kind.itemsize, indptr)
 
-    whole = graph.weights.dtype.kind != "f"
-    kind = np.dtype(np.int64) if whole else graph.weights.dtype
-    if not entries:
-        return Graph(lengths, cp.empty(0, np.int32), cp.empty(0, kind), new_vertex_weights), coarse, False
-    cp.cumsum(upper, out=upper)
-    merged = cp.empty(entries, np.int32), cp.empty(entries, kind)
-    fine = clusters.code, graph.indices, bits_of(graph.weights) if whole else graph.weights
-    _merge(number_of(graph.weights.dtype), count, lists, rows, *fine, upper, *merged, lengths, control)
-    cp.cumsum(lengths, out=lengths)
-    total, *_, spilled = found.get().tolist()
+    new_vertex_weights = cp.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
+    vertex_kind, columns = _kind(vertex_weights)
+    place_rows, _ = load("coarsen", PROGRAMS["vertices", vertex_kind])
+    members = memory["first"], clusters.mate, vertex_weights, new_vertex_weights
+    _meeting(place_rows, count, np.int64(count), columns, *members, indptr, memory["sums"], memory["control"])
+    *_, total, spilled, _, _ = clusters.control.get().tolist()
     indices, weights = cp.empty(total, np.int32), cp.empty(total, kind)
     *_, move_rows = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
-    words = upper, lengths, merged[0], bits_of(merged[1]), indices, bits_of(weights)
-    launch(move_rows, -(-total // TILE) * WARP, np.int64(count), np.int64(total), *words)
-    return Graph(lengths, indices, weights, new_vertex_weights), coarse, bool(spilled)
+    arrays = memory["rows"], indptr, merged["indices"], merged["weights"], indices, weights
+    launch(move_rows, -(-total // TILE) * WARP, np.int64(count), np.int64(total), *arrays)
+    return Graph(indptr, indices, weights, new_vertex_weights), clusters.coarse, bool(spilled)
 
 
-def _merge(number: str, count: int, lists: list, *given: Any) -> None:
-    """Write all rows in order, to where there is room, and their lengths."""
-    cp, control = cupy(), given[-1]
-    short, medium, long, mark, _ = load("coarsen", PROGRAMS["rows", number])
+def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:
+    """All rows in order, where there is room, with weights of so many bytes; fills in their lengths."""
+    count, entries, memory = clusters.size, len(graph.indices), clusters.memory
+    mediums, longs, marked, marked_entries = clusters.listed
+    short, medium, long, mark, _ = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
+    words = count // WARP + 1
+    markers = min(marked, resident(mark, MARK_THREADS), max(1, MOST_BITMAPS // (8 * words)))
+    bitmaps, counted = {"bitmaps": 4 * markers * words}, {"counted": 4 * markers * words, "sums": 16 * marked_entries}
+    merged = Memory(bitmaps, counted | {"indices": 4 * entries, "weights": size * entries})
+    fine = memory["rows"], memory["code"], graph.indices, graph.weights
+    given = *fine, merged["indices"], merged["weights"], lengths, memory["control"]
+
     launch(short, count * GROUP, np.int64(count), *given)
-    mediums, longs, marked, marked_entries, _ = control.get().tolist()
-    for kernel, listed, team, some in ((medium, mediums, WARP, lists[0]), (long, longs, THREADS, lists[1])):
+    for kernel, listed, team, name in ((medium, mediums, WARP, "mediums"), (long, longs, THREADS, "longs")):
         if listed:
             blocks = min(-(-listed * team // THREADS), 4 * resident(kernel, THREADS))
-            kernel((blocks,), (THREADS,), (some, np.int64(listed), *given))
+            kernel((blocks,), (THREADS,), (memory[name], np.int64(listed), *given))
     if marked:
-        words = count // WARP + 1
-        blocks = min(marked, resident(mark, MARK_THREADS), max(1, MOST_BITMAPS // (8 * words)))
-        bitmaps, counted = cp.zeros(blocks * words, np.uint32), cp.empty(blocks * words, np.uint32)
-        sums = cp.empty(2 * marked_entries, np.float64 if number in FLOATS.values() else np.uint64)
-        some = lists[2], lists[3], np.int64(marked), np.int64(words), bitmaps, counted, sums
-        mark((blocks,), (MARK_THREADS,), (*some, *given))
+        rows = memory["marked"], memory["marked_at"], np.int64(marked), np.int64(words)
+        mark((markers,), (MARK_THREADS,), (*rows, merged["bitmaps"], merged["counted"], merged["sums"], *given))
+    return merged
 
 
 # ---- pairs that are no neighbours ----
 
 
-def _pair_equal(keys: Any, vertices: Any, mate: Any) -> None:
+def _pair(kernel: Any, graph: Graph, vertices: Any, mate: Any, *given: Any) -> None:
     """Pair those of the vertices, which ascend, that have equal keys: the first two, the next two, and so on."""
-    cp, count = cupy(), len(vertices)
-    *_, pair_equal = load("coarsen", PROGRAMS["pairs"])
-    order = cp.argsort(keys, kind="stable")
-    launch(pair_equal, count, np.int64(count), keys[order], vertices[order], mate)
+    count = len(vertices)
+    if count < 2:
+        return
+    few = count <= FEW
+    memory = Memory({"arrived": 4}, {"keyed": KEYED * count * (2 if few else 1)})
+    rows = np.int64(count), np.int64(few), vertices, graph.indptr, graph.indices
+    _meeting(kernel, count * WARP, *rows, *given, memory["keyed"], memory["arrived"], mate)
+    if not few:
+        keyed = memory.view("keyed", np.uint64).reshape(count, 2)
+        order = cupy().argsort(keyed[:, 0], kind="stable")
+        *_, pair_sorted = load("coarsen", PROGRAMS["pairs"])
+        launch(pair_sorted, count, np.int64(count), keyed[order], mate)
 
 
 def pair_twins(graph: Graph, vertices: Any, mate: Any, threads: int | None = None) -> None:
     """Pair those of the vertices, which ascend, that have the same neighbours."""
-    count = len(vertices)
-    if count:
-        _, _, hash_rows, _ = load("coarsen", PROGRAMS["pairs"])
-        keys = cupy().empty(count, np.uint64)
-        launch(hash_rows, count * WARP, np.int64(count), vertices, graph.indptr, graph.indices, keys)
-        _pair_equal(keys, vertices, mate)
+    _, kernel, _ = load("coarsen", PROGRAMS["pairs"])
+    _pair(kernel, graph, vertices, mate)
 
 
 def pair_relatives(graph: Graph, order: Order, vertices: Any, mate: Any, threads: int | None = None) -> None:
     """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
-    count = len(vertices)
-    if count:
-        (find_favourites,) = load("coarsen", PROGRAMS["favourites", word_of(graph.weights)])
-        keys, rows = cupy().empty(count, np.uint64), (graph.indptr, graph.indices, bits_of(graph.weights))
-        launch(find_favourites, count * WARP, np.int64(count), vertices, *rows, as_argument(order), keys)
-        _pair_equal(keys, vertices, mate)
+    (kernel,) = load("coarsen", PROGRAMS["relatives", word_of(graph.weights)])
+    _pair(kernel, graph, vertices, mate, graph.weights, as_argument(order))
 
 
 # ---- edges between vertices that are light enough ----
@@ -185,7 +207,7 @@ def fitting_edges(graph: Graph, vertex_weights: Any, limits: Any, threads: int |
     """The graph without the edges whose ends together weigh more than the limits."""
     cp, n, bits = cupy(), graph.n, bits_of(graph.weights)
     kind, columns = _kind(vertex_weights)
-    _, count_fitting = load("coarsen", PROGRAMS["members", kind])
+    _, count_fitting = load("coarsen", PROGRAMS["vertices", kind])
     (copy_fitting,) = load("coarsen", PROGRAMS["fitting", kind, word_of(graph.weights)])
     sizes, lengths = (np.int64(n), columns, graph.indptr, graph.indices), cp.empty(n + 1, np.int64)
     launch(count_fitting, n * WARP, *sizes, vertex_weights, limits, lengths)

@@ -30,7 +30,7 @@ import numpy as np
 
 from troth.cuda import suitor_variants
 from troth.cuda._device import cupy
-from troth.cuda._launch import as_argument, bits_of, launch, launch_together, load, resident, word_of
+from troth.cuda._launch import as_argument, bits_of, launch, launch_together, load, resident, struct, word_of
 from troth.graph import Graph
 from troth.order import Order
 
@@ -123,7 +123,7 @@ def run(
     slots, later = at["queue"], at["queue"] + places * ITEM  # its two sides
 
     constants = as_argument(order)
-    wide = np.array([(*(at[name] for name in _WIDE.names[:5]), middles, longs, pieces)], _WIDE)
+    wide = struct(_WIDE, *(at[name] for name in _WIDE.names[:5]), middles, longs, pieces)
     arrays = (graph.indptr, aligned(graph.indices), aligned(bits_of(graph.weights)))
     rows = (*arrays, n, total, constants, wide)
     most = -(-n // BLOCK)

@@ -4,7 +4,7 @@
 // The row of a coarse vertex is that of its first member followed by that of its second. code[v] is twice the coarse
 // vertex of v, plus 1 for a second member; the last bit of what comes from a second row is flipped. So the weights of
 // equal keys add up, in pairs at most, to a straight sum (even key) and a crossed one, and the two make the new weight.
-// Rows are put in order in four ways, by their lengths; a row is written from upper[c] on, where there is room for all
+// Rows are put in order in four ways, by their lengths; a row is written from Row::to on, where there is room for all
 // of its entries, and moved to its place once all lengths are known.
 //
 // T is the type of the weights as numbers: float, double, or the unsigned integer of their width.
@@ -19,10 +19,13 @@ constexpr i64 LONG = 4096;            // of a row that a block sorts; more are m
 constexpr int MARK_THREADS = 512;
 constexpr i64 WORDS_EACH = 4;         // words of a bitmap for each entry; where it has more, a row is rather sorted
 constexpr int TILE = 512;             // entries that a warp moves
+constexpr i64 CHUNK = 2048;           // vertices that a block sorts
 constexpr u32 NO_KEY = ~0u;           // of a loop: after all others
 
-// What is counted: rows of three kinds, the entries of the last, and whether a sum was too great for its type.
-enum { MEDIUMS, LONGS, MARKED, MARKED_ENTRIES, SPILLED };
+// What is counted: rows of three kinds, the entries of the last, coarse vertices, their entries; whether a sum was too
+// great for its type; blocks that came to the meetings of number_pairs and place_rows.
+enum { MEDIUMS, LONGS, MARKED, MARKED_ENTRIES, COUNT, TOTAL, SPILLED, NUMBERED, PLACED };
+constexpr u32 KINDS = 3;
 
 // How a row of so many entries is put in order; -1 for a short one.
 __device__ __forceinline__ int kind_of(i64 entries, i64 count) {
@@ -50,31 +53,60 @@ __device__ __forceinline__ typename Sum<T>::Total joined(double straight, double
     return total;
 }
 
+// ---- sums over blocks ----
+
+// The sum of the values of the threads before this one; `sum` is that of all. All threads of the block call it.
+template <int BLOCK_WARPS, class N>
+__device__ N sum_before(N value, N* partial, N& sum) {
+    N inclusive = sum_up_to_lane(value);
+    __syncthreads();  // an earlier call may still read
+    if (lane_id() == WARP - 1) partial[threadIdx.x / WARP] = inclusive;
+    __syncthreads();
+    N before = 0;
+    sum = 0;
+    for (u32 w = 0; w < BLOCK_WARPS; w++) {
+        if (w < threadIdx.x / WARP) before += partial[w];
+        sum += partial[w];
+    }
+    return before + inclusive - value;
+}
+
+// sums[b] = the sum of the values of the threads of block b.
+__device__ void sum_block(u64 value, u64* sums, u64* partial) {
+    u64 sum;
+    sum_before<WARPS>(value, partial, sum);
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+// When the blocks have met: the sum of those before this one; `all` is that of all.
+__device__ u64 sum_blocks_before(const u64* sums, u64* partial, u64& all) {
+    u64 value = 0, earlier = 0, before;
+    for (u32 b = threadIdx.x; b < gridDim.x; b += THREADS) {
+        value += peek(sums + b);
+        if (b < blockIdx.x) earlier += peek(sums + b);
+    }
+    sum_before<WARPS>(value, partial, all);
+    sum_before<WARPS>(earlier, partial, before);
+    return before;
+}
+
+// The part of 0..size-1 that is this block's.
+struct Share {
+    i64 begin, end;
+
+    __device__ explicit Share(i64 size) {
+        i64 turns = (size + thread_count() - 1) / thread_count();
+        begin = min(size, blockIdx.x * turns * THREADS);
+        end = min(size, begin + turns * THREADS);
+    }
+};
+
 // ---- numbers ----
 
-// marks[v] = whether v is the first of its pair, or alone.
-__global__ void mark_first(i64 n, const i32* __restrict__ mate, i32* __restrict__ marks) {
-    i64 v = thread_id();
-    if (v < n) marks[v] = mate[v] < 0 || mate[v] > v;
-}
-
-// first[c] = the first member of c, and the codes of all members; marks are running sums now.
-__global__ void number_pairs(i64 n, const i32* __restrict__ mate, const i32* __restrict__ marks,
-                             i32* __restrict__ first, u32* __restrict__ code) {
-    i64 v = thread_id();
-    if (v >= n) return;
-    i32 u = mate[v];
-    if (u >= 0 && u < v) return;
-    u32 c = (u32)marks[v] - 1;
-    first[c] = (i32)v;
-    code[v] = 2 * c;
-    if (u >= 0) code[u] = 2 * c + 1;
-}
-
-// The row of a coarse vertex: where the entries of its first member start, and those of its second; how many the first
-// one has, and both.
-struct Row {
-    i64 start, other;
+// The row of a coarse vertex: where the entries of its first member start, and those of its second; where there is room
+// for all; how many the first one has, and both.
+struct alignas(16) Row {
+    i64 start, other, to;
     u32 here, entries;
 
     __device__ i64 place(u32 i) const { return i < here ? start + i : other + (i - here); }
@@ -83,49 +115,80 @@ struct Row {
     }
 };
 
-// coarse[v] = the coarse vertex of v; members' vertex weights added up; rows[c]; room[c + 1] = the entries of c, room[0]
-// = 0; the rows that are not short, by kind, and for marked ones how many entries of such were listed before.
-template <class V>
-__global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ first, const i32* __restrict__ mate,
-                               const i64* __restrict__ indptr, const V* __restrict__ weights,
-                               V* __restrict__ new_weights, i32* __restrict__ coarse, Row* __restrict__ rows,
-                               i64* __restrict__ room, i32* mediums, i32* longs, i32* marked, i64* marked_at,
-                               u64* control) {
-    __shared__ u32 listed[3];
-    __shared__ u64 before[3];
-    if (threadIdx.x < 3) listed[threadIdx.x] = 0;
-    __syncthreads();
-    i64 c = thread_id();
-    int kind = -1;
-    u32 at = 0;
+// The row of v and its mate, if it has one; v is the first member. `to` is not known yet.
+__device__ __forceinline__ Row row_of_pair(const i64* __restrict__ indptr, i64 v, i32 u) {
     Row row = {};
-    if (c == 0) room[0] = 0;
-    if (c < count) {
-        i32 v = first[c], u = mate[v];
-        coarse[v] = (i32)c;
-        if (u >= 0) coarse[u] = (i32)c;
-        for (i64 j = 0; j < columns; j++)
-            new_weights[c * columns + j] = weights[v * columns + j] + (u >= 0 ? weights[u * columns + j] : (V)0);
-        row.start = indptr[v];
-        row.here = row.entries = (u32)(indptr[v + 1] - row.start);
-        if (u >= 0) {
-            row.other = indptr[u];
-            row.entries += (u32)(indptr[u + 1] - row.other);
-        }
-        rows[c] = row;
-        room[c + 1] = row.entries;
-        kind = kind_of(row.entries, count);
-        if (kind >= 0) at = atomicAdd(&listed[kind], 1u);
+    row.start = indptr[v];
+    row.here = row.entries = (u32)(indptr[v + 1] - row.start);
+    if (u >= 0) {
+        row.other = indptr[u];
+        row.entries += (u32)(indptr[u + 1] - row.other);
     }
-    __syncthreads();
-    if (threadIdx.x < 3 && listed[threadIdx.x])
-        before[threadIdx.x] = atomicAdd(control + threadIdx.x, (u64)listed[threadIdx.x]);
-    __syncthreads();
-    if (kind == MEDIUMS) mediums[before[kind] + at] = (i32)c;
-    if (kind == LONGS) longs[before[kind] + at] = (i32)c;
-    if (kind == MARKED) {
-        marked[before[kind] + at] = (i32)c;
-        marked_at[before[kind] + at] = (i64)atomicAdd(control + MARKED_ENTRIES, (u64)row.entries);
+    return row;
+}
+
+// Numbers the first members in order: first[c] is that of c, and c is the coarse vertex of both. Codes, rows and their
+// room follow; `alone` lists the vertices without a mate, in order, and three lists the rows that are not short, by
+// kind; for marked ones also how many entries of such were listed before. `sums` has two words a block. All blocks run
+// at one time: first they count, then they know where to write.
+__global__ void __launch_bounds__(THREADS)
+    number_pairs(i64 n, const i32* __restrict__ mate, const i64* __restrict__ indptr, i32* __restrict__ coarse,
+                 i32* __restrict__ first, u32* __restrict__ code, i32* __restrict__ alone, Row* __restrict__ rows,
+                 i32* mediums, i32* longs, i32* marked, i64* marked_at, u64* sums, u64* control) {
+    __shared__ u64 partial[WARPS], listed_before[KINDS];
+    __shared__ u32 listed[KINDS];
+    const Share share(n);
+    u64 members = 0, entries = 0;  // how many are first and, in the lower half, alone; and the entries of their rows
+    for (i64 v = share.begin + threadIdx.x; v < share.end; v += THREADS) {
+        const i32 u = mate[v];
+        if (u >= 0 && u < v) continue;
+        members += pack(1, u < 0);
+        entries += row_of_pair(indptr, v, u).entries;
+    }
+    sum_block(members, sums, partial);
+    sum_block(entries, sums + gridDim.x, partial);
+    meet((u32*)(control + NUMBERED), gridDim.x);
+    u64 all, room;
+    members = sum_blocks_before(sums, partial, all);
+    entries = sum_blocks_before(sums + gridDim.x, partial, room);
+    const u32 count = high(all);
+    if (thread_id() == 0) control[COUNT] = count;
+
+    for (i64 base = share.begin; base < share.end; base += THREADS) {
+        const i64 v = base + threadIdx.x;
+        const i32 u = v < share.end ? mate[v] : 0;
+        const bool is_first = v < share.end && (u < 0 || u > v);
+        Row row = {};
+        if (is_first) row = row_of_pair(indptr, v, u);
+        if (threadIdx.x < KINDS) listed[threadIdx.x] = 0;  // all threads wait in sum_before
+        u64 more;
+        const u64 place = members + sum_before<WARPS>(is_first ? pack(1, u < 0) : 0, partial, more);
+        members += more;
+        row.to = (i64)(entries + sum_before<WARPS>((u64)row.entries, partial, more));
+        entries += more;
+
+        const u32 c = high(place);
+        const int kind = kind_of(row.entries, count);
+        u32 at = 0;
+        if (is_first) {
+            first[c] = (i32)v;
+            coarse[v] = (i32)c;
+            code[v] = 2 * c;
+            if (u >= 0) coarse[u] = (i32)c, code[u] = 2 * c + 1;
+            else alone[low(place)] = (i32)v;
+            rows[c] = row;
+        }
+        if (kind >= 0) at = atomicAdd(&listed[kind], 1u);
+        __syncthreads();
+        if (threadIdx.x < KINDS && listed[threadIdx.x])
+            listed_before[threadIdx.x] = atomicAdd(control + threadIdx.x, (u64)listed[threadIdx.x]);
+        __syncthreads();
+        if (kind == MEDIUMS) mediums[listed_before[kind] + at] = (i32)c;
+        if (kind == LONGS) longs[listed_before[kind] + at] = (i32)c;
+        if (kind == MARKED) {
+            marked[listed_before[kind] + at] = (i32)c;
+            marked_at[listed_before[kind] + at] = (i64)atomicAdd(control + MARKED_ENTRIES, (u64)row.entries);
+        }
     }
 }
 
@@ -136,7 +199,7 @@ __global__ void gather_members(i64 count, i64 columns, const i32* __restrict__ f
 template <class T>
 __global__ void __launch_bounds__(THREADS)
     merge_short(i64 count, const Row* __restrict__ rows, const u32* __restrict__ code, const i32* __restrict__ indices,
-                const T* __restrict__ weights, const i64* __restrict__ upper, i32* __restrict__ new_indices,
+                const T* __restrict__ weights, i32* __restrict__ new_indices,
                 typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
     typedef typename Sum<T>::Part Part;
     i64 c = thread_id() / GROUP;
@@ -184,7 +247,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int s = 0; s < SHARE; s++) {
         if (leaders >> (s * GROUP + lane) & 1) {
-            i64 to = upper[c] + __popc(below[s] & leaders);
+            i64 to = row.to + __popc(below[s] & leaders);
             new_indices[to] = (i32)(key[s] >> 1);
             new_weights[to] = joined<T>(straight[s], crossed[s], spilled);
         }
@@ -195,22 +258,6 @@ __global__ void __launch_bounds__(THREADS)
 
 // ---- rows that are sorted ----
 
-// The sum of the values of the threads before this one; `sum` is that of all. All threads of the block call it.
-template <int BLOCK_WARPS>
-__device__ u32 sum_before(u32 value, u32* partial, u32& sum) {
-    u32 inclusive = sum_up_to_lane(value);
-    __syncthreads();  // an earlier call may still read
-    if (lane_id() == WARP - 1) partial[threadIdx.x / WARP] = inclusive;
-    __syncthreads();
-    u32 before = 0;
-    sum = 0;
-    for (u32 w = 0; w < BLOCK_WARPS; w++) {
-        if (w < threadIdx.x / WARP) before += partial[w];
-        sum += partial[w];
-    }
-    return before + inclusive - value;
-}
-
 // A warp or a whole block.
 template <int TEAM>
 __device__ __forceinline__ void wait() {
@@ -219,14 +266,14 @@ __device__ __forceinline__ void wait() {
 }
 
 // keys[0..size) in order, `size` being a power of two: K. E. Batcher, Sorting networks and their applications, 1968.
-template <int TEAM>
-__device__ void sort(u64* keys, u32 size) {
+template <int TEAM, class K>
+__device__ void sort(K* keys, u32 size) {
     for (u32 width = 2; width <= size; width *= 2) {
         for (u32 apart = width / 2; apart; apart /= 2) {
             wait<TEAM>();
             for (u32 i = threadIdx.x % TEAM; i < size / 2; i += TEAM) {
                 u32 low = 2 * i - (i & (apart - 1));
-                u64 a = keys[low], b = keys[low + apart];
+                const K a = keys[low], b = keys[low + apart];
                 if ((a > b) == !(low & width)) {
                     keys[low] = b;
                     keys[low + apart] = a;
@@ -242,7 +289,7 @@ template <class T, int TEAM, int MOST>
 __global__ void __launch_bounds__(THREADS)
     merge_sorted(const i32* __restrict__ list, i64 listed, const Row* __restrict__ rows,
                  const u32* __restrict__ code, const i32* __restrict__ indices, const T* __restrict__ weights,
-                 const i64* __restrict__ upper, i32* __restrict__ new_indices,
+                 i32* __restrict__ new_indices,
                  typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
     constexpr int TEAMS = THREADS / TEAM;
     __shared__ u64 all_keys[TEAMS][MOST];
@@ -270,13 +317,13 @@ __global__ void __launch_bounds__(THREADS)
                 before = place_in(mask);
                 heads = __popc(mask);
             } else {
-                before = sum_before<WARPS>(head, partial, heads);
+                before = sum_before<WARPS>((u32)head, partial, heads);
             }
             if (head) {
                 typename Sum<T>::Part straight = 0, crossed = 0;
                 for (u32 j = i; j < size && high(keys[j]) >> 1 == d; j++)
                     (high(keys[j]) & 1 ? crossed : straight) += number(weights[row.place(low(keys[j]))]);
-                i64 to = upper[c] + done + before;
+                i64 to = row.to + done + before;
                 new_indices[to] = (i32)d;
                 new_weights[to] = joined<T>(straight, crossed, spilled);
             }
@@ -298,14 +345,15 @@ __global__ void __launch_bounds__(MARK_THREADS)
     merge_marked(const i32* __restrict__ list, const i64* __restrict__ list_at, i64 listed, i64 words, u32* bitmaps,
                u32* counted, typename Sum<T>::Part* sums, const Row* __restrict__ rows,
                const u32* __restrict__ code, const i32* __restrict__ indices, const T* __restrict__ weights,
-               const i64* __restrict__ upper, i32* __restrict__ new_indices,
+               i32* __restrict__ new_indices,
                typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
     __shared__ u32 partial[MARK_THREADS / WARP];
     u32 *bits = bitmaps + blockIdx.x * words, *before = counted + blockIdx.x * words;
     bool spilled = false;
     for (i64 r = blockIdx.x; r < listed; r += gridDim.x) {
-        const i64 c = list[r], to = upper[c];
+        const i64 c = list[r];
         const Row row = rows[c];
+        const i64 to = row.to;
         typename Sum<T>::Part* own = sums + 2 * list_at[r];
         for (u32 i = threadIdx.x; i < row.entries; i += MARK_THREADS) {
             u32 d = row.key(i, code, indices) >> 1;
@@ -316,7 +364,7 @@ __global__ void __launch_bounds__(MARK_THREADS)
         for (i64 base = 0; base < words; base += MARK_THREADS) {
             i64 w = base + threadIdx.x;
             u32 word = w < words ? peek(bits + w) : 0, sum;
-            u32 at = done + sum_before<MARK_THREADS / WARP>(__popc(word), partial, sum);
+            u32 at = done + sum_before<MARK_THREADS / WARP>((u32)__popc(word), partial, sum);
             if (w < words) before[w] = at;
             for (; word; word &= word - 1) new_indices[to + at++] = (i32)(w * WARP + __ffs(word) - 1);
             done += sum;
@@ -341,16 +389,46 @@ __global__ void __launch_bounds__(MARK_THREADS)
 
 // ---- to their places ----
 
+// Lengths of rows, lengths[c + 1], become their starts: indptr, in the same place. And the vertex weights of members add
+// up. `sums` has a word a block; all blocks run at one time.
+template <class V>
+__global__ void __launch_bounds__(THREADS)
+    place_rows(i64 count, i64 columns, const i32* __restrict__ first, const i32* __restrict__ mate,
+               const V* __restrict__ weights, V* __restrict__ new_weights, i64* lengths, u64* sums, u64* control) {
+    __shared__ u64 partial[WARPS];
+    const Share share(count);
+    u64 entries = 0, total, more;
+    for (i64 c = share.begin + threadIdx.x; c < share.end; c += THREADS) entries += (u64)lengths[c + 1];
+    sum_block(entries, sums, partial);
+    meet((u32*)(control + PLACED), gridDim.x);
+    entries = sum_blocks_before(sums, partial, total);
+    if (thread_id() == 0) {
+        lengths[0] = 0;
+        control[TOTAL] = total;
+    }
+    for (i64 base = share.begin; base < share.end; base += THREADS) {
+        const i64 c = base + threadIdx.x;
+        const u64 length = c < share.end ? (u64)lengths[c + 1] : 0;
+        const u64 before = entries + sum_before<WARPS>(length, partial, more);
+        entries += more;
+        if (c >= share.end) continue;
+        lengths[c + 1] = (i64)(before + length);
+        const i32 v = first[c], u = mate[v];
+        for (i64 j = 0; j < columns; j++)
+            new_weights[c * columns + j] = weights[v * columns + j] + (u >= 0 ? weights[u * columns + j] : (V)0);
+    }
+}
+
 // Rows from where they were written to where they belong; a warp moves a tile of entries, whatever their rows.
 template <class W>
-__global__ void move_rows(i64 count, i64 total, const i64* __restrict__ upper, const i64* __restrict__ indptr,
+__global__ void move_rows(i64 count, i64 total, const Row* __restrict__ rows, const i64* __restrict__ indptr,
                           const i32* __restrict__ indices, const W* __restrict__ weights,
                           i32* __restrict__ new_indices, W* __restrict__ new_weights) {
     i64 start = thread_id() / WARP * TILE, stop = min(start + TILE, total);
     if (start >= stop) return;
     i64 head = row_of(indptr, 0, count - 1, start), tail = row_of(indptr, head, count - 1, stop - 1);
     for (i64 i = start + lane_id(); i < stop; i += WARP) {
-        i64 c = row_of(indptr, head, tail, i), at = upper[c] + (i - indptr[c]);
+        i64 c = row_of(indptr, head, tail, i), at = rows[c].to + (i - indptr[c]);
         new_indices[i] = indices[at];
         new_weights[i] = weights[at];
     }
@@ -358,56 +436,112 @@ __global__ void move_rows(i64 count, i64 total, const i64* __restrict__ upper, c
 
 // ---- pairs that are no neighbours ----
 
-// keys[i] = a hash of the neighbours of vertices[i], as on the CPU. A warp takes a vertex.
-__global__ void hash_rows(i64 count, const i32* __restrict__ vertices, const i64* __restrict__ indptr,
-                          const i32* __restrict__ indices, u64* __restrict__ keys) {
-    i64 i = thread_id() / WARP;
-    if (i >= count) return;
-    i32 v = vertices[i];
-    u64 total = 0;
-    for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP) total += mix64((u64)indices[e]);
-    total = warp_sum(total);
-    if (lane_id() == 0) keys[i] = total;
-}
+// A vertex and what it is compared by. No two are equal, so any sort is stable.
+struct alignas(16) Keyed {
+    u64 key;
+    i64 vertex;
 
-// keys[i] = the strongest neighbour of vertices[i], by the exact weights; the greatest number where there is none.
-template <class W>
-__global__ void find_favourites(i64 count, const i32* __restrict__ vertices, const i64* __restrict__ indptr,
-                                const i32* __restrict__ indices, const W* __restrict__ bits, Order order,
-                                u64* __restrict__ keys) {
-    i64 i = thread_id() / WARP;
-    if (i >= count) return;
-    i32 v = vertices[i];
-    u64 most = 0;
-    u32 best = 0;
-    for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP) {
-        u64 weight = bits[e];
-        u32 rank = priority(order, (u32)indices[e]);
-        if (weight > most || (weight == most && rank > best)) {
-            most = weight;
-            best = rank;
-        }
+    __device__ bool operator>(const Keyed& other) const {
+        return key > other.key || (key == other.key && vertex > other.vertex);
     }
-    u64 heaviest = warp_max(most);
-    best = warp_max(most == heaviest ? best : 0u);
-    if (lane_id() == 0) keys[i] = heaviest ? vertex(order, best) : 0xffffffffull;
+    __device__ static Keyed fetch(const Keyed* at) { return {peek(&at->key), peek(&at->vertex)}; }
+};
+
+// Sorts keyed[0..count): chunks in shared memory, then twice as long runs in every round, to the other side, `count`
+// places on, and back; an item's place is its own plus the number of those in the other run that go before it. Returns
+// the side where all is sorted. All blocks run at one time.
+__device__ Keyed* sort_together(i64 count, Keyed* keyed, u32* arrived) {
+    __shared__ Keyed chunk[CHUNK];
+    Keyed *from = keyed, *to = keyed + count;
+    u32 met = 0;
+    meet(arrived, ++met * gridDim.x);
+    for (i64 start = (i64)blockIdx.x * CHUNK; start < count; start += (i64)gridDim.x * CHUNK) {
+        const u32 items = (u32)min(CHUNK, count - start);
+        u32 size = 2;
+        while (size < items) size *= 2;
+        for (u32 i = threadIdx.x; i < size; i += THREADS)
+            chunk[i] = i < items ? Keyed::fetch(from + start + i) : Keyed{~0ull, count + i};
+        sort<THREADS>(chunk, size);
+        for (u32 i = threadIdx.x; i < items; i += THREADS) from[start + i] = chunk[i];
+        __syncthreads();
+    }
+    meet(arrived, ++met * gridDim.x);
+    for (i64 run = CHUNK; run < count; run *= 2) {
+        for (i64 i = thread_id(); i < count; i += thread_count()) {
+            const Keyed item = Keyed::fetch(from + i);
+            const i64 begin = i / run * run, other = min(begin ^ run, count);
+            i64 low = other, high = min(other + run, count);
+            while (low < high) {
+                i64 middle = (low + high) >> 1;
+                if (item > Keyed::fetch(from + middle)) low = middle + 1;
+                else high = middle;
+            }
+            to[min(begin, other) + (i - begin) + (low - other)] = item;
+        }
+        meet(arrived, ++met * gridDim.x);
+        Keyed* sorted = to;
+        to = from;
+        from = sorted;
+    }
+    return from;
 }
 
 // Of vertices with equal keys, which are in order, pair the first two, the next two, and so on.
-__global__ void pair_equal(i64 count, const u64* __restrict__ keys, const i32* __restrict__ vertices,
-                           i32* __restrict__ mate) {
-    i64 i = thread_id();
-    if (i + 1 >= count || keys[i] != keys[i + 1]) return;
-    i64 begin = 0, end = i;  // the first place of this key
-    while (begin < end) {
-        i64 middle = (begin + end) >> 1;
-        if (keys[middle] < keys[i]) begin = middle + 1;
-        else end = middle;
+__device__ void pair_equal(i64 count, const Keyed* sorted, i32* mate) {
+    for (i64 i = thread_id(); i + 1 < count; i += thread_count()) {
+        const Keyed here = Keyed::fetch(sorted + i), next = Keyed::fetch(sorted + i + 1);
+        if (here.key != next.key) continue;
+        i64 begin = 0, end = i;  // the first place of this key
+        while (begin < end) {
+            i64 middle = (begin + end) >> 1;
+            if (peek(&sorted[middle].key) < here.key) begin = middle + 1;
+            else end = middle;
+        }
+        if ((i - begin) % 2) continue;
+        mate[here.vertex] = (i32)next.vertex;
+        mate[next.vertex] = (i32)here.vertex;
     }
-    if ((i - begin) % 2) return;
-    i32 u = vertices[i], v = vertices[i + 1];
-    mate[u] = v;
-    mate[v] = u;
+}
+__global__ void pair_sorted(i64 count, const Keyed* sorted, i32* mate) { pair_equal(count, sorted, mate); }
+
+// Keys of vertices, which ascend: hashes of their neighbours, as on the CPU. A warp takes a vertex. Where they are few,
+// those with equal keys are paired too, and all blocks run at one time.
+__global__ void __launch_bounds__(THREADS)
+    pair_twins(i64 count, i64 few, const i32* __restrict__ vertices, const i64* __restrict__ indptr,
+               const i32* __restrict__ indices, Keyed* keyed, u32* arrived, i32* mate) {
+    for (i64 i = thread_id() / WARP; i < count; i += thread_count() / WARP) {
+        const i32 v = vertices[i];
+        u64 total = 0;
+        for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP) total += mix64((u64)indices[e]);
+        total = warp_sum(total);
+        if (lane_id() == 0) keyed[i] = {total, v};
+    }
+    if (few) pair_equal(count, sort_together(count, keyed, arrived), mate);
+}
+
+// The same, but keys are the strongest neighbours, by the exact weights; the greatest number where there is none.
+template <class W>
+__global__ void __launch_bounds__(THREADS)
+    pair_relatives(i64 count, i64 few, const i32* __restrict__ vertices, const i64* __restrict__ indptr,
+                   const i32* __restrict__ indices, const W* __restrict__ bits, Order order, Keyed* keyed,
+                   u32* arrived, i32* mate) {
+    for (i64 i = thread_id() / WARP; i < count; i += thread_count() / WARP) {
+        const i32 v = vertices[i];
+        u64 most = 0;
+        u32 best = 0;
+        for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP) {
+            u64 weight = bits[e];
+            u32 rank = priority(order, (u32)indices[e]);
+            if (weight > most || (weight == most && rank > best)) {
+                most = weight;
+                best = rank;
+            }
+        }
+        const u64 heaviest = warp_max(most);
+        best = warp_max(most == heaviest ? best : 0u);
+        if (lane_id() == 0) keyed[i] = {heaviest ? vertex(order, best) : 0xffffffffull, v};
+    }
+    if (few) pair_equal(count, sort_together(count, keyed, arrived), mate);
 }
 
 // ---- edges between vertices that are light enough ----

@@ -1,5 +1,5 @@
 // What all kernels share: integer types, the one order (order.py), rows, the counter-based random function, numbers,
-// warp helpers.
+// warp helpers, a barrier.
 //
 // Weights reach kernels as the unsigned integers of their width (order.py: positive weights are in the order of their
 // bits), so a template parameter W is one of u8, u16, u32, u64.
@@ -199,3 +199,18 @@ __device__ __forceinline__ u32 place_in(u32 mask) { return __popc(mask & ((1u <<
 // A word that other threads may change: never from a register or the L1 cache.
 template <class T>
 __device__ __forceinline__ T peek(const T* word) { return *(const volatile T*)word; }
+
+// ---- the grid ----
+
+// All blocks wait for each other; they run at one time. `arrived` counts them, from 0 on; `target` is the number of
+// blocks times that of their meetings so far, this one too. What was written before can be read after it, by peek.
+__device__ inline void meet(u32* arrived, u32 target) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd(arrived, 1u);
+        while ((i32)(peek(arrived) - target) < 0) __nanosleep(20);
+        __threadfence();
+    }
+    __syncthreads();
+}

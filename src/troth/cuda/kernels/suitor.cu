@@ -479,18 +479,6 @@ __device__ __forceinline__ Item read_piece(const Rows<W>& rows, const Order& ord
     return loser(order, u, best, propose(rows, order, u, best, state));
 }
 
-// All blocks of the grid wait for each other; they run at one time.
-__device__ void meet(u32* arrived, u32 target) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        atomicAdd(arrived, 1u);
-        while ((i32)(peek(arrived) - target) < 0) __nanosleep(20);
-        __threadfence();
-    }
-    __syncthreads();
-}
-
 // ---- kernels ----
 
 // Every vertex with a short row makes an offer to its heaviest neighbour, found without a look at any offer. Who has to
