@@ -18,19 +18,20 @@ from corpus import TIES, ULP, corpus, on_corpus, order_of
 import troth
 from troth import api, reference
 from troth.cuda._device import cupy
-from troth.engines import ALGORITHMS, TABLE
+from troth.engines import TABLE
 from troth.graph import Graph
 
 pytestmark = pytest.mark.gpu
 
 MIB = 2**20
-ROWS = [(engine.algorithm, engine.device) for engine in TABLE]
+ROWS = [(engine.algorithm, engine.device) for engine in TABLE if engine.device != "mpi"]
+LOCAL = list(dict.fromkeys(algorithm for algorithm, _ in ROWS))
 ON_GPU = [algorithm for algorithm, device in ROWS if device == "cuda"]
 SLIDES = np.array([0, 0, 2, 2, 3]), np.array([1, 2, 3, 4, 4]), np.array([4, 5, 7, 9, 10])
 
 slides = corpus("slides")
 
-every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+every_algorithm = pytest.mark.parametrize("algorithm", LOCAL)
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +187,7 @@ def test_auto_by_size(mesh, monkeypatch):
         assert troth.match(mesh.to("cuda")).device == "cuda:0"
 
 
-@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name not in ON_GPU])
+@pytest.mark.parametrize("algorithm", [name for name in LOCAL if name not in ON_GPU])
 def test_algorithms_of_the_cpu_alone(mesh, algorithm, monkeypatch):
     monkeypatch.setattr(api, "WORTH_A_COPY", 0)
     wanted = troth.match(mesh, algorithm, device="cpu", seed=2).mate.tolist()
