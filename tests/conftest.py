@@ -15,23 +15,24 @@ settings.register_profile("troth", deadline=None)
 settings.load_profile("troth")
 
 
-STARTS_RANKS = {"mpi", "bench", "test_ranks"}  # folders and a file whose tests start MPI jobs, which wait busily
-LONG = ("ranks", "test_compile", "test_agreement")  # groups that begin first
+# Where several processes share the tests, a file stays in one, since its tests compile the same kernels. So do these
+# folders and files, in this order, and before others: those that start MPI jobs, of which two at a time would wait for
+# each other busily; and those that compile the engines.
+GROUPS = {"ranks": ("mpi", "bench", "test_ranks"), "engines": ("test_agreement", "test_api", "cpu")}
+PLACES = {part: (group, place) for group, parts in GROUPS.items() for place, part in enumerate(parts)}
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in this very hook
 def pytest_collection_modifyitems(config, items):
-    """For several processes: a file stays in one, since its tests compile the same kernels, and so do all MPI jobs."""
     if not config.pluginmanager.hasplugin("xdist"):
         return
-    groups = {}
+    order = []
     for item in items:
         name = item.path.stem
-        groups.setdefault("ranks" if STARTS_RANKS & {item.path.parent.name, name} else name, []).append(item)
-    for name, group in groups.items():
-        for item in group:
-            item.add_marker(pytest.mark.xdist_group(name))
-    items[:] = [item for name in sorted(groups, key=lambda name: name not in LONG) for item in groups[name]]
+        group, place = PLACES.get(item.path.parent.name) or PLACES.get(name) or (name, len(PLACES))
+        item.add_marker(pytest.mark.xdist_group(group))
+        order.append((place, len(order)))
+    items[:] = [items[at] for _, at in sorted(order)]
 
 
 def pytest_runtest_setup(item):
