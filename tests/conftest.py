@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 from hypothesis import settings
@@ -22,17 +22,24 @@ GROUPS = {"ranks": ("mpi", "bench", "test_ranks"), "engines": ("test_agreement",
 PLACES = {part: (group, place) for group, parts in GROUPS.items() for place, part in enumerate(parts)}
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in this very hook
-def pytest_collection_modifyitems(config, items):
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    order = []
-    for item in items:
-        name = item.path.stem
-        group, place = PLACES.get(item.path.parent.name) or PLACES.get(name) or (name, len(PLACES))
-        item.add_marker(pytest.mark.xdist_group(group))
-        order.append((place, len(order)))
-    items[:] = [items[at] for _, at in sorted(order)]
+def group_of(path: PurePath) -> tuple[str, int]:
+    """The group of a file, and its place there."""
+    return PLACES.get(path.parent.name) or PLACES.get(path.stem) or (path.stem, len(PLACES))
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: group_of(item.path)[1])
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(PurePath(nodeid.partition("::")[0]))[0]
+
+    return ByGroup(config, log)
 
 
 def pytest_runtest_setup(item):
