@@ -245,6 +245,9 @@ def test_the_two_directions_round_alike():
     ("mates", "reason"),
     [
         ([1, 0], "shape \\(2,\\), the graph has 4"),
+        (None, "shape \\(\\)"),
+        ("mates.txt", "shape \\(\\)"),
+        ([np.nan, 0, 3, 2], "float64, not integers"),
         ([1, 0, 3, 0], "vertex 2: its mate is no mate"),
         ([2, -1, 0, -1], "vertex 0: its mate is no mate"),
         ([1, 0, 7, -1], "vertex 2: its mate is no mate"),
@@ -387,6 +390,13 @@ def test_a_limit_for_each_column():
     assert (levels[-1].graph.vertex_weights.sum(axis=0) == sizes.sum(axis=0)).all()
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_a_limit_beyond_all_numbers_is_none(kind):
+    graph = replace(troth.generate("grid", rows=6, cols=6), vertex_weights=np.ones(36, kind))
+    levels = troth.hierarchy(graph, 5, max_vertex_weight=10**400)
+    assert [level.graph.n for level in levels] == [level.graph.n for level in troth.hierarchy(graph, 5)]
+
+
 def test_limits_are_exact():
     """Weights whose doubles do not fit 64 bits, and limits that no float64 tells apart."""
     graph = build([(0, 1, 1), (2, 3, 1)], 4)
@@ -444,6 +454,8 @@ def test_options_of_the_engine_and_progress():
         ({"levels": -1}, "levels=-1"),
         ({"max_vertex_weight": 0}, "max_vertex_weight=0: give a positive number"),
         ({"max_vertex_weight": "much"}, "give a number"),
+        ({"max_vertex_weight": "3"}, "give a number"),
+        ({"stop": 9, "ties": "even"}, "tie rule"),
         ({"max_vertex_weight": (1, 2)}, "one for each column"),
         ({"max_vertex_weight": float("nan")}, "positive"),
         ({"algorithm": "luck"}, "is not known"),

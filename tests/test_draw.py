@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -96,11 +97,18 @@ def test_tiny_graphs(n, tmp_path):
         ({"g": path([1, 2]), "positions": [(0, 0), (1, 1)]}, "positions must be 3 rows of two finite numbers"),
         ({"g": path([1, 2]), "positions": [(0, 0), (1, 1), (np.nan, 0)]}, "positions must be 3 rows"),
         ({"g": path([1, 2]), "positions": ["a", "b", "c"]}, "positions must be 3 rows"),
+        ({"g": path([1, 2]), "positions": [(0, 1, 2), (0, 1, 2)]}, "positions must be 3 rows"),
+        ({"g": path([1, 2]), "positions": range(6)}, "positions must be 3 rows"),
     ],
 )
 def test_refusals(arguments, reason):
     with pytest.raises(troth.TrothError, match=reason):
         troth.draw(**arguments)
+
+
+def test_names_are_no_formulas(tmp_path):
+    g = replace(path([1, 2]), ids=np.array(["$x_{$", "a$b$c", "\\frac"]))
+    troth.draw(g).savefig(tmp_path / "names.png")  # would raise where they were read as mathematics
 
 
 def test_without_matplotlib_the_remedy_is_told():

@@ -17,6 +17,7 @@ the coarse vertices, the same bits of the weights (see there for the order of ad
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from troth.cuda._device import cupy, device_number, is_on_device, to_host, using
 from troth.engines import Engine, check_device, find_engine, read_options
 from troth.errors import DeviceMemoryError, TrothError
 from troth.graph import Graph, as_graph, check_seed
+from troth.order import make_order
 
 if TYPE_CHECKING:
     from troth.api import Progress
@@ -208,9 +210,10 @@ def hierarchy(
     >>> levels[0], levels[-1].graph.n <= 100, int(levels[-1].graph.vertex_weights.sum())
     (Level(n=10000, m=19800), True, 10000)
     """
-    stop, most = _whole("stop", stop), None if levels is None else _whole("levels", levels, 0)
+    stop, most = whole_number("stop", stop), None if levels is None else whole_number("levels", levels, 0)
     engine = find_local_engine(algorithm, device, options)
     seed = check_seed(seed)
+    make_order(ties, seed)  # refuses what is no rule for a graph that is small already too
     graph = as_graph(g)
     words = stop, most, ties, seed, threads, max_vertex_weight, twohop, progress
     if device != "auto":
@@ -238,7 +241,7 @@ def find_local_engine(algorithm: str, device: str, options: dict[str, Any]) -> E
     return engine
 
 
-def _whole(name: str, value: Any, least: int = 1) -> int:
+def whole_number(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise TrothError(f"{name}={value!r}: give a whole number of {least} or more")
     return int(value)
@@ -278,8 +281,6 @@ def _build(
     kernels, graph, engine, options, stop, most, ties, seed, threads, max_vertex_weight, twohop, progress
 ) -> list[Level]:
     """The levels of a graph, where it lives."""
-    from troth.order import make_order
-
     order_of = cache(make_order)  # on a GPU most levels have the same
     levels, weights, device = [Level(graph)], _vertex_weights(graph), graph.device
     limits, room, finest = _limits(max_vertex_weight, weights), None, graph.n
@@ -347,13 +348,13 @@ def _contract(kernels, graph, clusters, weights, room, threads) -> tuple[Graph, 
 
 def _checked_mates(graph: Graph, m: Any, threads: int | None) -> Any:
     """The mates of a matching as a new array where the graph lives."""
-    from troth.verify import kernels_of, mates_near
+    from troth.verify import kernels_of, mates_array, mates_near, no_mates
 
-    mates = getattr(m, "mate", m)
     with kernels_of(graph) as kernels:
+        mates = mates_array(getattr(m, "mate", m), graph)
+        if why := no_mates(graph, mates):
+            raise TrothError(why)
         mate = mates_near(graph, mates)
-        if mate.shape != (graph.n,):
-            raise TrothError(f"the mates have shape {mate.shape}, the graph has {graph.n} vertices")
         broken = graph.n if getattr(m, "graph", None) is graph else kernels.matched_bits(graph, mate, threads)[1]
     if broken < graph.n:
         raise TrothError(f"vertex {broken}: its mate is no mate; troth.verify says why")
@@ -389,17 +390,20 @@ def _limits(value: Any, weights: Any) -> Any:
         return None
     try:
         given = np.broadcast_to(np.asarray(value, object), weights.shape[1:])
-        limits = given.astype(np.float64)
+        positive = all(limit > 0 for limit in given.ravel().tolist())
     except (TypeError, ValueError):
         raise TrothError(
             f"max_vertex_weight={value!r}: give a number, or one for each column of the vertex weights"
         ) from None
-    if not (limits > 0).all():
+    if not positive:
         raise TrothError(f"max_vertex_weight={value!r}: give a positive number")
     if weights.dtype == np.int64:
         most = 2**63 - 1
-        whole = [most if limit >= most else math.floor(limit) for limit in given.ravel().tolist()]
-        limits = np.array(whole, np.int64).reshape(given.shape)
+        limits = [most if limit >= most else math.floor(limit) for limit in given.ravel().tolist()]
+    else:
+        most = sys.float_info.max
+        limits = [most if limit >= most else float(limit) for limit in given.ravel().tolist()]
+    limits = np.array(limits, weights.dtype).reshape(given.shape)
     return cupy().asarray(limits) if is_on_device(weights) else limits
 
 

@@ -217,11 +217,9 @@ def kernels_of(graph: Graph) -> Iterator[ModuleType]:
 
 def _inspect(kernels: ModuleType, graph: Graph, matching: Any, threads: int | None) -> tuple[Any, Any, str]:
     """The mates as int32, the bits that each vertex holds, and why this is no matching (empty where it is one)."""
-    mates = _as_array(getattr(matching, "mate", matching), graph)
-    if mates.shape != (graph.n,):
-        return None, None, f"the mates have shape {mates.shape}, the graph has {graph.n} vertices"
-    if mates.dtype.kind not in "iu" and mates.size:
-        return None, None, f"the mates are {mates.dtype}, not integers"
+    mates = mates_array(getattr(matching, "mate", matching), graph)
+    if why := no_mates(graph, mates):
+        return None, None, why
     mate = mates_near(graph, mates)
     held, v = kernels.matched_bits(graph, mate, threads)
     if v == graph.n:
@@ -237,9 +235,18 @@ def _inspect(kernels: ModuleType, graph: Graph, matching: Any, threads: int | No
     return None, None, f"vertex {v}: its mate {u} is not a neighbour"
 
 
+def no_mates(graph: Graph, mates: Any) -> str:
+    """Why an array cannot hold a whole number for each vertex; empty where it can."""
+    if mates.shape != (graph.n,):
+        return f"the mates have shape {mates.shape}, the graph has {graph.n} vertices"
+    if mates.dtype.kind not in "iu" and mates.size:
+        return f"the mates are {mates.dtype}, not integers"
+    return ""
+
+
 def mates_near(graph: Graph, mates: Any) -> Any:
     """Mates of any integer type, on the host or on a GPU, as a new int32 array where the graph lives."""
-    mates = _as_array(mates, graph)
+    mates = mates_array(mates, graph)
     mate = mates.astype(np.int32, order="C")
     if mates.dtype != np.int32:
         # What does not fit becomes -2, so that no number wraps into a vertex.
@@ -250,7 +257,7 @@ def mates_near(graph: Graph, mates: Any) -> Any:
     return mate if graph.device == "cpu" else cupy().asarray(mate)
 
 
-def _as_array(mates: Any, graph: Graph) -> Any:
+def mates_array(mates: Any, graph: Graph) -> Any:
     """Mates as an array of their own type: CuPy's where both they and the graph are on a GPU, else NumPy's."""
     return cupy().asarray(mates) if graph.device != "cpu" and is_on_device(mates) else mates_on_host(mates)
 

@@ -54,6 +54,8 @@ def test_a_graph_that_is_small_already(run):
     assert run("coarsen", "path:n=5,weights=unit", "-o", "same.csv", "--map", "m.txt").code == 0
     assert troth.read("same.csv").m == 4
     assert read_mates("m.txt").tolist() == [0, 1, 2, 3, 4]
+    none = run("coarsen", "path:n=5", "-o", "level-{}.csr", "--map", "map-{}.txt", "--json").json
+    assert (none["output"], none["map"]) == (None, None)
 
 
 def test_options_reach_the_hierarchy(run):
@@ -78,6 +80,7 @@ def test_options_reach_the_hierarchy(run):
         (("absent.mtx", "-o", "nowhere/{}.csr"), "there is no folder nowhere"),
         (("absent.mtx", "--map", "nowhere/m.txt"), "there is no folder nowhere"),
         (("path:n=9", "--stop", 0), "--stop"),
+        (("path:n=9", "-o", "same.txt", "--map", "same.txt"), "--output and --map are both same.txt"),
     ],
 )
 def test_refusals(run, tmp_path, words, reason):

@@ -114,3 +114,11 @@ def test_refusals():
         predefined_aggregates(GRID, matchings=0)
     with pytest.raises(TrothError, match="levels=-1"):
         pairwise_aggregation(GRID, matchings=-1)
+    for matrix, reason in (
+        (sp.csr_array((2, 3)), "a square matrix, not one of 2 x 3"),
+        (GRID.astype(int), "a matrix of finite floats"),
+        (GRID * np.nan, "a matrix of finite floats"),
+        (GRID.astype(complex), "choose norm='abs'"),
+    ):
+        with pytest.raises(TrothError, match=reason):
+            pairwise_aggregation(matrix)

@@ -25,6 +25,11 @@ def check(A: sp.sparray) -> None:
     for scale in (heavy.row_scale, heavy.column_scale):
         assert np.isfinite(scale).all()
         assert (np.frexp(scale)[0] == 0.5).all()
+    scaled = abs(heavy.apply(A).toarray())
+    assert np.all(scaled.diagonal())
+    if all(1e-300 < scale < 1e300 for scale in (*heavy.row_scale, *heavy.column_scale)):
+        assert scaled.max() <= 1
+        assert scaled.max(axis=0).min() >= 0.5
 
 
 @given(arrays(np.float64, st.integers(1, 6).map(lambda n: (n, n)), elements=ENTRIES))
@@ -55,13 +60,19 @@ def test_dominant_entries_come_to_the_diagonal(kind):
     assert heavy.completed == 0
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32, np.complex64, bool])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.float32, np.complex64, np.longdouble, np.clongdouble, bool])
 def test_types(dtype):
     A = sp.csr_array(np.array([[0, 1, 2], [-128 % 2**7, 0, 3], [3, 1, 0]]).astype(dtype))
     check(A)
     if np.dtype(dtype).kind == "c":
         A.data *= 1j
         assert (heavy_permutation(A).rows == heavy_permutation(abs(A)).rows).all()
+
+
+def test_a_column_far_below_the_others_stays():
+    A = np.random.default_rng(1).uniform(1, 2, (10, 10)) * 1e100
+    A[:, 0] = 1e-290
+    assert heavy_permutation(sp.csr_array(A)).apply(sp.csr_array(A)).toarray().all()
 
 
 def test_the_least_integer_is_heavy():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -61,6 +63,15 @@ def test_show(tmp_path, monkeypatch, capfd):
     assert [path.name for path in tmp_path.iterdir()] == ["steps.html"]
     html = (tmp_path / "steps.html").read_text(encoding="utf-8")
     assert "One-way handshaking <span>on grid:rows=3,cols=4</span>" in html
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of files are text there")
+def test_show_takes_a_file_whose_name_is_no_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"bad\xff.csv")
+    (tmp_path / name).write_text("0,1,2.5\n1,2,1.5\n")
+    assert main(["show", name]) == 0
+    assert "bad\\udcff.csv" in (tmp_path / "steps.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

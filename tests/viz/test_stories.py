@@ -151,6 +151,15 @@ def test_equal_weights_go_in_waves():
     assert any("the tie rule prefers" in frame.caption for frame in story.frames)
 
 
+@pytest.mark.parametrize("seed", [-1, 2**70])
+def test_seeds_are_any_whole_numbers(seed):
+    graph = troth.read(GRAPHS[0])
+    story = tell(graph, "blue-red", seed=seed)
+    assert [vertex.mate for vertex in story.frames[-1].vertices] == troth.match(
+        graph, "blue-red", seed=seed
+    ).mate.tolist()
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

@@ -85,6 +85,8 @@ def coarsen(
     for file, is_graph in ((output, True), (map_file, False)):
         if file is not None:
             o.check_output(_numbered(file, 1), graph=is_graph)
+    if output is not None and output == map_file:
+        raise TrothError(f"--output and --map are both {output}: give two names")
     clock = Clock()
     with waiting("reading") as report:
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
@@ -96,7 +98,7 @@ def coarsen(
         clock.lap("coarsen")
         if output is not None or map_file is not None:
             report("writing")
-            _write(found, output, map_file)
+            output, map_file = _write(found, output, map_file)
             clock.lap("write")
     words = {"algorithm": algorithm.value, "ties": ties.value, "seed": seed}
     facts = {**graph_facts(graph, g), **words, **_facts(found), "seconds": clock.seconds, "steps": _steps(found)}
@@ -136,24 +138,25 @@ def _numbered(file: Path, level: int) -> Path:
     return Path(str(file).replace(EVERY, str(level)))
 
 
-def _write(levels: list[Level], output: Path | None, map_file: Path | None) -> None:
+def _write(levels: list[Level], output: Path | None, map_file: Path | None) -> tuple[Path | None, Path | None]:
+    """Write what is asked for; returns the two names, None for one of levels of which there are none."""
     import numpy as np
 
     from troth.io import write, write_mates
 
+    coarser = list(enumerate(levels[1:], 1))
     if output is not None:
-        for i, level in enumerate(levels[1:], 1) if EVERY in str(output) else [(0, levels[-1])]:
+        for i, level in coarser if EVERY in str(output) else [(0, levels[-1])]:
             write(level.graph, _numbered(output, i))
-    if map_file is None:
-        return
-    if EVERY in str(map_file):
-        for i, level in enumerate(levels[1:], 1):
+    if map_file is not None and EVERY in str(map_file):
+        for i, level in coarser:
             write_mates(level.map, _numbered(map_file, i))
-        return
-    where = np.arange(levels[-1].graph.n)
-    for level in reversed(levels):
-        where = level.project(where)
-    write_mates(where, map_file)
+    elif map_file is not None:
+        where = np.arange(levels[-1].graph.n)
+        for level in reversed(levels):
+            where = level.project(where)
+        write_mates(where, map_file)
+    return tuple(file if coarser or EVERY not in str(file) else None for file in (output, map_file))
 
 
 def _facts(levels: list[Level]) -> dict[str, Any]:

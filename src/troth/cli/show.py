@@ -59,7 +59,8 @@ def show(
 
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
         report("watching")
-        html = steps(g, algorithm.value, ties.value, seed, ranks, partition, Path(graph).name, **options)
+        name = Path(graph).name.encode(errors="backslashreplace").decode()  # a file's name may be no text
+        html = steps(g, algorithm.value, ties.value, seed, ranks, partition, name, **options)
         with atomic_path(output) as beside:
             beside.write_text(html, encoding="utf-8")
     typer.echo(f"{output} is written; open it in a browser")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from troth.coarsen import Level, hierarchy
+from troth.coarsen import Level, hierarchy, whole_number
 from troth.errors import TrothError
 from troth.graph import Graph, as_graph
 
@@ -91,8 +91,7 @@ def predefined_aggregates(
     >>> [level.A.shape[0] for level in ml.levels]
     [2500, 625, 157, 41, 12, 7]
     """
-    if matchings < 1:
-        raise TrothError(f"matchings={matchings!r}: give a whole number of 1 or more")
+    matchings = whole_number("matchings", matchings)
     levels = hierarchy(strength_graph(A, theta, norm), **_defaults({"stop": max_coarse, **options}))
     starts = range(0, max(len(levels) - 1, 1), matchings)  # PyAMG wants one step at least, be it of aggregates of one
     steps = [levels[start : start + matchings + 1] for start in starts]
@@ -107,6 +106,12 @@ def strength_graph(A: Any, theta: float = 0.25, norm: str = "min") -> Graph:
     if not issparse(A) or A.format not in ("csr", "bsr"):
         what = f"a {A.format} matrix" if issparse(A) else type(A).__name__
         raise TrothError(f"aggregation takes a CSR or BSR matrix, not {what}: convert it with tocsr()")
+    if A.shape[0] != A.shape[1]:
+        raise TrothError(f"aggregation takes a square matrix, not one of {A.shape[0]} x {A.shape[1]}")
+    if A.dtype.kind not in "fc" or not np.isfinite(A.data).all():
+        raise TrothError("aggregation takes a matrix of finite floats: convert it with astype(float), and look for NaN")
+    if A.dtype.kind == "c" and norm == "min":
+        raise TrothError("norm='min' compares signs, which complex numbers have not: choose norm='abs'")
     strength = classical_strength_of_connection(A, theta=theta, block=A.format == "bsr", norm=norm)
     return as_graph(strength, symmetrize="max")
 

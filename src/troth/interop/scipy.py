@@ -34,7 +34,8 @@ class HeavyPermutation(NamedTuple):
     Attributes
     ----------
     rows : ``A[rows]`` has the heavy entries on its diagonal
-    row_scale, column_scale : powers of two; scaled, no entry exceeds 1, and each column has one of 1/2 or more
+    row_scale, column_scale : powers of two; scaled, no entry exceeds 1, and each column has one of 1/2 or more, as far
+        as scales from 2^-1022 to 2^1022 can bring that about
     completed : how many rows the matching had left free
     """
 
@@ -45,10 +46,17 @@ class HeavyPermutation(NamedTuple):
 
     def apply(self, A: Any) -> csc_array:
         """The matrix, scaled and permuted, in the format that ``splu`` wants."""
-        from scipy.sparse import csr_array, diags_array
+        from scipy.sparse import coo_array, csr_array
 
-        scaled = diags_array(self.row_scale) @ csr_array(A) @ diags_array(self.column_scale)
-        return scaled.tocsr()[self.rows].tocsc()
+        scaled = coo_array(A)
+        scaled.sum_duplicates()
+        # The exponents are added first: a product of two scales alone, or of one and an entry, could leave the range.
+        exponent = (np.frexp(self.row_scale)[1] - 1)[scaled.row] + (np.frexp(self.column_scale)[1] - 1)[scaled.col]
+        values = scaled.data.astype(np.complex128 if A.dtype.kind == "c" else np.float64)
+        for part in (values.real, values.imag) if values.dtype.kind == "c" else (values,):
+            np.ldexp(part, exponent, out=part)
+        scaled = csr_array((values, (scaled.row, scaled.col)), shape=A.shape)
+        return scaled[self.rows].tocsc()
 
 
 def heavy_permutation(A: Any) -> HeavyPermutation:
@@ -104,7 +112,7 @@ def heavy_permutation(A: Any) -> HeavyPermutation:
     if completed:
         column_of = _complete(row, col, column_of)
 
-    row_exponent = np.rint(row_scale).astype(np.int64)
+    row_exponent = np.clip(np.rint(row_scale).astype(np.int64), -LARGEST_EXPONENT, LARGEST_EXPONENT)
     largest = np.full(n, -LARGEST_EXPONENT)
     np.maximum.at(largest, col, np.frexp(magnitude.data)[1] + row_exponent[row])
     return HeavyPermutation(np.argsort(column_of), _power(row_exponent), _power(-largest), completed)
@@ -119,7 +127,8 @@ def _magnitude(A: Any) -> csr_array:
         raise TrothError(f"heavy_permutation takes a square sparse matrix of SciPy, not {what}")
     magnitude = csr_array(A, dtype=np.result_type(A.dtype, np.float64), copy=True)
     magnitude.sum_duplicates()
-    magnitude = abs(magnitude)
+    with np.errstate(over="ignore"):  # of long doubles; what is too large is refused below
+        magnitude = abs(magnitude).astype(np.float64)
     magnitude.eliminate_zeros()
     if not np.isfinite(magnitude.data).all():
         at = int(np.argmin(np.isfinite(magnitude.data)))

@@ -98,10 +98,12 @@ def _places(g: Graph, positions: Any) -> np.ndarray:
 
         return place(g)
     try:
-        places = np.asarray(positions, dtype=float).reshape(g.n, 2)
+        places = np.asarray(positions, dtype=float)
     except (TypeError, ValueError):
-        places = np.full((1, 2), np.nan)
-    if not np.isfinite(places).all():
+        places = np.empty(0)
+    if g.n == places.size == 0:
+        return np.empty((0, 2))
+    if places.shape != (g.n, 2) or not np.isfinite(places).all():
         raise TrothError(f"draw: positions must be {g.n} rows of two finite numbers")
     return places
 
@@ -160,7 +162,8 @@ def _vertices(ax: Any, g: Graph, mate: np.ndarray, places: np.ndarray, diameter:
         for v, (x, y) in enumerate(places):
             name = v if g.ids is None else g.ids[v]
             colour = "white" if mate[v] >= 0 else INK
-            ax.text(x, y, str(name), color=colour, fontsize=0.5 * diameter, ha="center", va="center", zorder=4)
+            words = {"color": colour, "fontsize": 0.5 * diameter, "ha": "center", "va": "center", "zorder": 4}
+            ax.text(x, y, str(name), parse_math=False, **words)
 
 
 def _weights(ax: Any, middles: np.ndarray, weights: np.ndarray, matched: np.ndarray) -> None:

@@ -296,7 +296,9 @@ function show(index) {
   $("count").textContent = `${now + 1} / ${frames.length}`;
   $("first").disabled = $("back").disabled = now === 0;
   $("last").disabled = $("step").disabled = now === frames.length - 1;
-  history.replaceState(null, "", `#${now + 1}`);
+  try {
+    history.replaceState(null, "", `#${now + 1}`);
+  } catch {} // a browser may forbid it in a frame, or so often; the page does without
 }
 
 function pause() {
@@ -341,7 +343,8 @@ addEventListener("keydown", (event) => {
 addEventListener("keyup", (event) => {
   if (event.key === " " && event.target.tagName === "BUTTON") event.preventDefault(); // else it would also be a click
 });
-addEventListener("hashchange", () => go(Number(location.hash.slice(1)) - 1 || 0));
+const wanted = () => Math.round(Number(location.hash.slice(1))) - 1 || 0;
+addEventListener("hashchange", () => go(wanted()));
 
-now = Number(location.hash.slice(1)) - 1 || 0;
+now = wanted();
 new ResizeObserver(build).observe(picture); // also at the start

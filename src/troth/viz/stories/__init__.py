@@ -66,6 +66,7 @@ def tell(
     from troth.viz.interpret import interpret
 
     story.begin()
-    mate, _ = interpret(engine.load(), story)(graph, order, threads=1, seed=np.uint64(seed), progress=None, **chosen)
+    words = {"threads": 1, "seed": np.uint64(seed % 2**64), "progress": None}
+    mate, _ = interpret(engine.load(), story)(graph, order, **words, **chosen)
     story.end(mate)
     return story
