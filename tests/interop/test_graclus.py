@@ -1,4 +1,4 @@
-"""``graclus``: labels as torch_cluster gives them, on the CPU and on a GPU, and an answer to every input."""
+"""``graclus``: labels that mean what those of torch_cluster do, on the CPU and on a GPU; and an answer to every input."""
 
 from __future__ import annotations
 
@@ -61,6 +61,27 @@ def test_tensors_are_shared(torch):
     edge_index, weight = path(torch, [1, 2, 3])
     for tensor in (*edge_index, weight):
         assert _array(tensor).ctypes.data == tensor.data_ptr()
+
+
+@on_devices
+@pytest.mark.parametrize("spec", GRAPHS)
+def test_the_same_meaning_as_in_torch_cluster(torch, spec, device):
+    """Clusters of one or two neighbours, named after the smaller, and no two neighbours alone: ours and theirs."""
+    theirs = pytest.importorskip("torch_cluster", reason="torch_cluster is not installed").graclus_cluster
+    graph = troth.as_graph(spec)
+    edge_index, weight = tensors(torch, graph, device)
+    for label in (graclus(edge_index, weight, graph.n), theirs(*edge_index, weight, graph.n)):
+        assert label.dtype == torch.int64
+        vertex, label = np.arange(graph.n), label.cpu().numpy()
+        assert (label[label] == label).all()
+        assert (label <= vertex).all()
+        assert np.bincount(label).max() == 2
+        second = np.flatnonzero(label < vertex)
+        mate = np.full(graph.n, -1)
+        mate[second], mate[label[second]] = label[second], second
+        report = troth.verify(graph, mate)
+        assert report.valid
+        assert report.maximal
 
 
 # ---- input on which torch_cluster does not come back ----

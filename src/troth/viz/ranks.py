@@ -12,6 +12,7 @@ interleave still differs from run to run, as it does on a cluster; the mates do 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,8 @@ from troth.graph import Graph
 from troth.viz.interpret import watched
 
 SLOT = 2_000_000  # nanoseconds
+# Open MPI 4 and 5 refuse more ranks than cores unless they are told; a page is in no hurry.
+CROWDED = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 
 
 # ---- in the caller's process ----
@@ -45,7 +48,7 @@ def trace(graph: Graph, ranks: int, words: dict[str, Any]) -> list[dict]:
         write(Graph(graph.indptr, graph.indices, graph.weights), folder / "graph.npz")
         (folder / "words.json").write_text(json.dumps(words))
         command = [mpiexec, "-n", str(ranks), sys.executable, "-m", "troth.viz.ranks", name]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | CROWDED)
         if done.returncode:
             said = [line for line in done.stderr.splitlines() if line.startswith("troth: ")] or [done.stderr[-300:]]
             raise TrothError(f"the ranks failed: {said[0].removeprefix('troth: ')}")
