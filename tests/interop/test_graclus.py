@@ -1,4 +1,4 @@
-"""``graclus``: labels that mean what those of torch_cluster do, on the CPU and on a GPU; and an answer to every input."""
+"""``graclus``: labels that mean what those of torch_cluster do, on CPU and GPU; and an answer to every input."""
 
 from __future__ import annotations
 
