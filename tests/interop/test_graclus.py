@@ -84,7 +84,18 @@ def test_the_same_meaning_as_in_torch_cluster(torch, spec, device):
         assert report.maximal
 
 
-# ---- input on which torch_cluster does not come back ----
+def test_where_torch_cluster_has_no_answer(torch):
+    """It fails on no edges; on negative weights its CPU version agrees, and its GPU version does not come back."""
+    theirs = pytest.importorskip("torch_cluster", reason="torch_cluster is not installed").graclus_cluster
+    none = torch.empty(0, dtype=torch.int64)
+    with pytest.raises(RuntimeError):
+        theirs(none, none)
+    assert graclus(torch.stack([none, none])).tolist() == []
+    edge_index, weight = path(torch, [-1, 2, -3, -1])
+    assert theirs(*edge_index, weight, 5).tolist() == graclus(edge_index, weight, 5).tolist() == [0, 1, 1, 3, 4]
+
+
+# ---- input that torch_cluster fails on, or does not come back from ----
 
 
 @on_devices
