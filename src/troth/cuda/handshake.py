@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -54,9 +53,6 @@ PROGRAMS = {
 }
 
 
-_argument = lru_cache(maxsize=8)(as_argument)  # every pass needs it
-
-
 def _kernel(program: str, name: str) -> Any:
     return load("handshake", PROGRAMS[program])[PROGRAMS[program].index(name)]
 
@@ -78,7 +74,7 @@ def strongest_neighbour_scan(
     word, count = word_of(old_weight), len(src)
     arrays = (src, old_dst, new_dst, bits_of(old_weight), bits_of(new_weight), made_changes)
     kernel = _kernel(word, f"strongest_neighbour_scan<{word}>")
-    _over(count, gpu_threads, kernel, *arrays, np.int64(distance), np.int64(count), _argument(order))
+    _over(count, gpu_threads, kernel, *arrays, np.int64(distance), np.int64(count), as_argument(order))
 
 
 def collate_segments(src, scan_result, output, gpu_threads=None) -> None:
@@ -184,7 +180,7 @@ def strongest(graph: Graph, order: Order, gpu_threads: int | None = None) -> Any
     word, lanes = word_of(graph.weights), LANES[len(graph.indices) >= MEAN * graph.n]
     rows = (graph.indptr, graph.indices, bits_of(graph.weights))
     kernel = _kernel(word, f"find_strongest<{word}, {lanes}>")
-    launch(kernel, graph.n * lanes, *rows, _argument(order), np.int32(graph.n), found)
+    launch(kernel, graph.n * lanes, *rows, as_argument(order), np.int32(graph.n), found)
     return found
 
 
