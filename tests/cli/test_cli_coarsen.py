@@ -80,6 +80,7 @@ def test_options_reach_the_hierarchy(run):
         (("absent.mtx", "-o", "nowhere/{}.csr"), "there is no folder nowhere"),
         (("absent.mtx", "--map", "nowhere/m.txt"), "there is no folder nowhere"),
         (("path:n=9", "--stop", 0), "--stop"),
+        (("path:n=9", "-o", "level-{}/graph.csr"), "in the name of a file, not of a folder"),
         (("path:n=9", "-o", "same.txt", "--map", "same.txt"), "--output and --map are both same.txt"),
     ],
 )

@@ -83,6 +83,8 @@ def coarsen(
     find_local_engine(algorithm.value, device, options)
     limit = None if max_vertex_weight is None else _limit(max_vertex_weight)
     for file, is_graph in ((output, True), (map_file, False)):
+        if file is not None and EVERY in str(file.parent):
+            raise TrothError(f"{file}: {EVERY} stands for the level in the name of a file, not of a folder")
         if file is not None:
             o.check_output(_numbered(file, 1), graph=is_graph)
     if output is not None and output == map_file:
