@@ -297,6 +297,16 @@ def dots(ax: Axes, values: Mapping[str, Mapping[str, float]]) -> None:
     plain(ax.xaxis)
 
 
+def per_cent_of_optimum(values: Mapping[str, Mapping[str, float]], each: float) -> Figure:
+    """Dots for weights in per cent of the optimum; a row is ``each`` inches high."""
+    figure, ax = new(height=each * len(values) + 1.9)
+    dots(ax, values)
+    ax.set_xscale("linear")
+    ax.set_xlabel("weight, in per cent of the optimum")
+    legend(ax)
+    return figure
+
+
 def tidy(figure: Figure) -> None:
     """Break titles and labels that are too wide into lines, and write out the numbers of short logarithmic axes."""
     figure.draw_without_rendering()  # for the layout

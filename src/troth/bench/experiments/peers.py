@@ -215,11 +215,7 @@ def _weight_figure(exact: dict, page: Page) -> None:
     }
     if not any(rows.values()):
         return
-    figure, ax = figures.new(height=0.42 * len(rows) + 1.9)
-    figures.dots(ax, rows)
-    ax.set_xscale("linear")
-    ax.set_xlabel("weight, in per cent of the optimum")
-    figures.legend(ax)
+    figure = figures.per_cent_of_optimum(rows, 0.42)
     page.figure(figure, "weight", "Weight in per cent of the optimum, where an exact library found it.")
 
 

@@ -162,11 +162,7 @@ def _shares(small: dict, what: str) -> dict[str, dict[str, float]]:
 
 
 def _optimum_figure(shares: dict, page: Page) -> None:
-    figure, ax = figures.new(height=0.4 * len(shares) + 1.9)
-    figures.dots(ax, shares)
-    ax.set_xscale("linear")
-    ax.set_xlabel("weight, in per cent of the optimum")
-    figures.legend(ax)
+    figure = figures.per_cent_of_optimum(shares, 0.4)
     page.figure(figure, "optimum", "Weight in per cent of the optimum, by family and algorithm.")
 
 
@@ -186,11 +182,7 @@ def _certified_figure(parts: dict, page: Page) -> None:
         if large:
             row["proven, large graph"] = 100 * large["ratio"]
     if any(shown.values()):
-        figure, ax = figures.new(height=0.36 * len(shown) + 1.9)
-        figures.dots(ax, shown)
-        ax.set_xscale("linear")
-        ax.set_xlabel("weight, in per cent of the optimum")
-        figures.legend(ax)
+        figure = figures.per_cent_of_optimum(shown, 0.36)
         page.figure(figure, "certified", f"{DOMINANT}: what is found of the optimum, and what of it is proven.")
 
 
