@@ -14,7 +14,6 @@ All engines of a job must give the same weight, to the last bit.
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,8 @@ from pathlib import Path
 from time import perf_counter
 
 from _report import ask
+
+from troth.mpi import launcher
 
 # The first three are those of the PGAS report; its "complete" bipartite graph is not complete.
 REPORT = {
@@ -53,7 +54,7 @@ ENGINES = {
     "async-notify p2p": ("async-notify", {"transport": "p2p"}),
 }
 ENOUGH = 3.0  # seconds; no further repeats after them
-MPIEXEC = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or "mpiexec"
+MPIEXEC = launcher() or "mpiexec"
 
 
 @cache

@@ -44,6 +44,7 @@ UNRUN = {
 }
 MADE = {"figures/", "claims.json"}  # named in documents as what `troth bench` makes
 ELSEWHERE = {"docs/ecosystem.md"}  # its python blocks: section by section, by tests/interop/test_ecosystem.py
+WITH_THE_JOBS = {"docs/cluster.md"}  # its commands: by tests/mpi/test_mpi.py, which also looks at the mates
 PAGES = {"{toctree}", "{include}", "{play}", "{program-output}", "{eval-rst}"}  # what Sphinx does, in `make docs`
 
 BLOCK = re.compile(r"^```(\{?[\w-]*\}?)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -99,7 +100,7 @@ def test_python_runs(document, tmp_path, monkeypatch):
         pyplot.close("all")
 
 
-@pytest.mark.parametrize("document", having("console"))
+@pytest.mark.parametrize("document", [name for name in having("console") if name not in WITH_THE_JOBS])
 def test_commands_run(document, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", pathsep.join([sysconfig.get_path("scripts"), environ["PATH"]]))

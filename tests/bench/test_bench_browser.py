@@ -5,14 +5,13 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 import subprocess
 
 import pytest
+from chromium import CHROMIUM, NAMES
 
 from troth.bench.figures import WIDTH
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 # The page runs in a frame of the wanted width, since a browser's window has a least width; the frame is measured from
 # outside. What scrolls within itself may be wider inside.
 PROBE = """<!doctype html><body style="margin:0"><iframe id="frame" width="{width}" height="800" style="border:0"
@@ -34,22 +33,15 @@ document.getElementById("frame").onload = function () {{
 </script></body>"""
 
 
-@pytest.fixture(scope="module")
-def browser():
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on the PATH")
-    return found
-
-
+@pytest.mark.skipif(CHROMIUM is None, reason=f"no browser: none of {', '.join(NAMES)} is on the PATH")
 @pytest.mark.parametrize("width", [1280, 360])
-def test_page_in_a_browser(tiny, browser, tmp_path, width):
+def test_page_in_a_browser(tiny, tmp_path, width):
     page = (tiny.folder / "index.html").read_text(encoding="utf-8")
     probe = tmp_path / "probe.html"
     probe.write_text(PROBE.format(width=width, page=html.escape(page)), encoding="utf-8")
     words = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
              "--virtual-time-budget=10000", "--window-size=1400,900", "--dump-dom", probe.as_uri()]  # fmt: skip
-    done = subprocess.run([browser, *words], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([CHROMIUM, *words], capture_output=True, text=True, timeout=120, check=True)
     found = json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)[1]))
     assert found["wide"] == []
     assert found["scroll"] <= found["client"] <= width

@@ -6,7 +6,6 @@ import os
 import pickle
 import random
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,11 +16,12 @@ from corpus import CORPUS, DTYPES, TIES, build, order_of
 
 import troth
 from troth import reference
+from troth.mpi import launcher
 
 pytest.importorskip("mpi4py")
 
 JOB = Path(__file__).with_name("job.py")
-MPIEXEC = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
+MPIEXEC = launcher()
 LIMIT = 240  # seconds; a job that hangs is a failure
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec")
 

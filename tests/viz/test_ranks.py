@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
 from corpus import corpus
 from test_stories import check
 
 import troth
+from troth.mpi import launcher
 from troth.viz.stories import tell
 
 pytest.importorskip("mpi4py")
-HOME = str(Path(sys.executable).parent)
-pytestmark = pytest.mark.skipif(
-    (shutil.which("mpiexec", path=HOME) or shutil.which("mpiexec")) is None, reason="there is no mpiexec"
-)
+pytestmark = pytest.mark.skipif(launcher() is None, reason="there is no mpiexec")
 
 CASES = [
     ("sync-poll", 3, "block", {}),

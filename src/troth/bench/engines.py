@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from troth.engines import check_device, find_engine, read_options
 from troth.errors import TrothError
+from troth.mpi import launcher
 
 SHORT = {"suitor": "Suitor", "locally-dominant": "LD", "handshake": "Handshake", "greedy": "Greedy"}
 PLACE = {"cpu": "CPU", "cuda": "GPU", "mpi": "MPI"}
@@ -73,8 +71,7 @@ def grouped(left_out: dict[str, str]) -> list[str]:
 
 def mpiexec() -> str | None:
     """The program that starts MPI jobs, where mpi4py is there too."""
-    beside = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
-    return (beside or shutil.which("mpiexec")) if find_spec("mpi4py") else None
+    return launcher() if find_spec("mpi4py") else None
 
 
 def missing(name: str, cores: int) -> str | None:

@@ -13,12 +13,14 @@ partition.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
@@ -33,7 +35,7 @@ _HOME = {
     "verify": "checks",
 }
 
-__all__ = ["agreeing", "ending_the_job", "world", *_HOME]
+__all__ = ["agreeing", "ending_the_job", "launcher", "world", *_HOME]
 
 ACCIDENT, INTERRUPTED = 3, 128 + 2  # exit codes beside 2, the refusal's
 PATIENCE = 5.0  # seconds for a launcher to read what a rank has said
@@ -52,6 +54,11 @@ def world() -> Any:
     except (ImportError, RuntimeError) as error:  # mpi4py finds no MPI library: RuntimeError
         raise TrothError(f'device="mpi" needs mpi4py and an MPI: pip install "troth[mpi]" ({error})') from None
     return MPI.COMM_WORLD
+
+
+def launcher() -> str | None:
+    """The program that starts MPI jobs: the ``mpiexec`` beside this Python, or else that on the PATH."""
+    return shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
 
 
 class AgreedError(TrothError):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -26,6 +25,7 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.graph import Graph
+from troth.mpi import launcher
 from troth.viz.interpret import watched
 
 SLOT = 2_000_000  # nanoseconds
@@ -40,7 +40,7 @@ def trace(graph: Graph, ranks: int, words: dict[str, Any]) -> list[dict]:
     """The events of a job, in the order of the clock. The last ones, of kind "mates", are what the engine returned."""
     from troth.io import write
 
-    mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
+    mpiexec = launcher()
     if mpiexec is None:
         raise TrothError(f'{words["algorithm"]} needs mpiexec to start its ranks: pip install "troth[mpi]"')
     with TemporaryDirectory(prefix="troth-") as name:
