@@ -116,7 +116,7 @@ def test_draws_with_large_numbers(name, seed):
     found, wanted = cp.empty((2, count), np.int32), np.empty((2, count), np.int32)
     words = (np.uint64(seed), *(np.int64(word) for word in LARGE[name]))
     launch(kernel, count, np.int64(count), *words, found[0], found[1])
-    host.DRAWS[name](0, count, *words, wanted[0], wanted[1])
+    host.DRAWS[name](0, count, 0, *words, wanted[0], wanted[1])
     assert np.array_equal(found.get(), wanted)
 
 

@@ -148,7 +148,7 @@ def generate(
     """
     asked = read_request(family, weights=weights, seed=seed, dtype=dtype, high=high, **params)
     on, there = _device(asked.family, device)
-    with there, asked.fitting():
+    with asked.fitting(), there:  # a GPU that is too small is refused in its own words
         indptr, indices = asked.make(on)
         return Graph(indptr, indices, on.weigh(indptr, indices, asked.weights, asked.seed, asked.kind, asked.high))
 
