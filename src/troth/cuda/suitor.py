@@ -11,7 +11,7 @@ last (all better ones have refused for good). Nothing is read back in between. T
 - *Dense graphs* are streamed once: ``propose_all`` finds the heaviest neighbour of every short row without a look at
   any offer, and ``look_wide`` that of the others. Most of these offers stand. Then ``look_again`` and ``look_wide``
   take those who lost, twice.
-- *Sparse graphs*: ``chase`` asks at once, and follows a chain of displaced vertices for a few steps.
+- *Sparse graphs*: ``chase`` asks at once, and goes on with those it displaced, 32 at a time.
 
 What is left ``settle`` does in rounds: its blocks all run at one time and meet between rounds, so the host need not
 know how many there are. In the end every warp follows its own chains. ``mates`` turns offers into mates.
@@ -136,7 +136,7 @@ def run(
     zeroed.fill(0)
     if total < DENSE * n:
         turn = 0
-        run_on(chase, TURNS, state, slots, control)
+        run_on(chase, 1, state, slots, control)
     else:
         turn = 2
         run_on(propose_all, TURNS, state, slots, losers, control)

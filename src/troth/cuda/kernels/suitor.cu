@@ -9,7 +9,7 @@ constexpr int WARPS = 8;              // of a block
 constexpr int BLOCK = WARPS * WARP;
 constexpr int STAGE = 4 * WARP;       // items that a warp keeps in shared memory
 constexpr u32 FULL_STAGE = 3 * WARP;  // from here on they move to a list: atomics on one word take 3 ns each
-constexpr int STEPS = 4;              // of a chain that `chase` follows
+constexpr u32 STEPS = 4;              // that `chase` takes with less than a warp of vertices
 constexpr int TEAM = 16;               // lanes
 constexpr i32 SHORT = 48;             // entries: up to here a lane reads a row,
 constexpr i64 LONG = 512;             // and up to here a team does; longer rows are cut into pieces, for a warp each
@@ -520,54 +520,60 @@ __global__ void __launch_bounds__(BLOCK, 3) propose_all(
     flush(stage, staged, wide.of(0).middles, &control->middles[0]);
 }
 
-// Every vertex with a short row makes an offer to its best neighbour that takes it, and so does whom it displaces,
-// for a few steps of the chain; then `queue`, list 2, gets who is left. The other vertices go to the lists of turn 0.
+// Every vertex with a short row makes an offer to its best neighbour that takes it, and so does whom it displaces: those
+// wait in the warp's stage until they are 32, so that all lanes have work. In the end the warp takes fewer of them, for a
+// few steps, and `queue`, list 2, gets who is left. The other vertices go to the lists of turn 0.
 // For graphs of few edges: everybody in the window is asked, and few registers let many warps wait at a time.
 template <class W, bool COARSE>
-__global__ void __launch_bounds__(BLOCK, 5) chase(
+__global__ void __launch_bounds__(BLOCK, 4) chase(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
         Order order, Wide<Key<W, COARSE>> wide, u64* state, Item* queue, Control* control) {
     typedef Key<W, COARSE> K;
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
     Item* stage = stages[threadIdx.x / WARP];
-    u32 staged = 0, lane = lane_id();
-    for (i64 group = thread_id() - lane; group < n; group += thread_count()) {
-        Item item = {0, group + lane < n ? (u32)(group + lane) | FRESH : NOBODY, 0};
-        for (int step = 0; step < STEPS && __any_sync(FULL, item.u != NOBODY); ++step) {
-            bool has = item.u != NOBODY;
-            u32 u = item.u & ~FRESH;
-            i64 begin = has ? indptr[u] : 0, end = has ? indptr[u + 1] : 0;
-            if (__any_sync(FULL, end - begin > SHORT)) {
-                append_long(item, end - begin, wide, &control->longs[0]);
-                append(item, end - begin > SHORT && end - begin <= LONG, wide.middles, &control->middles[0]);
-                if (end - begin > SHORT) end = begin;
-            }
-            Window<K> window = {K::ceiling(item), 0, priority(order, u), (item.u & FRESH) != 0};
-            K best = {};
-            for (i64 e = begin; e < end; e += 4) {
-                K keys[4];
-                i32 v[4];
-                u64 held[4];
-#pragma unroll
-                for (int k = 0; k < 4; ++k) {
-                    keys[k] = {};
-                    if (e + k < end) keys[k] = K::of(order, bits[e + k], (u32)(v[k] = indices[e + k]));
-                    if (!window.has(order, keys[k])) keys[k] = {};
-                }
-#pragma unroll
-                for (int k = 0; k < 4; ++k) held[k] = keys[k] > best ? glance(state + v[k]) : LOST;
-#pragma unroll
-                for (int k = 0; k < 4; ++k) {
-                    bool takes = held[k] != LOST && would_take(rows, order, (u32)v[k], keys[k], window.rank, held[k]);
-                    if (takes && keys[k] > best) best = keys[k];
-                }
-            }
-            __syncwarp();
-            item = loser(order, u, best, propose(rows, order, u, best, state));
+    u32 staged = 0, lane = lane_id(), steps = 0;
+    for (i64 group = thread_id() - lane;;) {
+        Item item = {0, NOBODY, 0};
+        if (staged >= WARP || (staged && group >= n && steps < STEPS)) {
+            steps += staged < WARP;
+            item = take_staged(stage, staged);
+        } else if (group < n) {
+            if (group + lane < n) item.u = (u32)(group + lane) | FRESH;
+            group += thread_count();
+        } else {
+            break;
         }
-        put(item, stage, staged);
-        if (staged >= FULL_STAGE) flush(stage, staged, queue, &control->queue[2]);
+        bool has = item.u != NOBODY;
+        u32 u = item.u & ~FRESH;
+        i64 begin = has ? indptr[u] : 0, end = has ? indptr[u + 1] : 0;
+        if (__any_sync(FULL, end - begin > SHORT)) {
+            append_long(item, end - begin, wide, &control->longs[0]);
+            append(item, end - begin > SHORT && end - begin <= LONG, wide.middles, &control->middles[0]);
+            if (end - begin > SHORT) end = begin;
+        }
+        Window<K> window = {K::ceiling(item), 0, priority(order, u), (item.u & FRESH) != 0};
+        K best = {};
+        for (i64 e = begin; e < end; e += 4) {
+            K keys[4];
+            i32 v[4];
+            u64 held[4];
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                keys[k] = {};
+                if (e + k < end) keys[k] = K::of(order, bits[e + k], (u32)(v[k] = indices[e + k]));
+                if (!window.has(order, keys[k])) keys[k] = {};
+            }
+#pragma unroll
+            for (int k = 0; k < 4; ++k) held[k] = keys[k] > best ? glance(state + v[k]) : LOST;
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                bool takes = held[k] != LOST && would_take(rows, order, (u32)v[k], keys[k], window.rank, held[k]);
+                if (takes && keys[k] > best) best = keys[k];
+            }
+        }
+        __syncwarp();
+        put(loser(order, u, best, propose(rows, order, u, best, state)), stage, staged);
     }
     flush(stage, staged, queue, &control->queue[2]);
 }
