@@ -18,6 +18,7 @@ import numpy as np
 from _report import ask
 
 import troth
+from troth.engines import NAIM
 
 GRAPHS = {
     "R-MAT 20 x 16": "rmat:scale=20,edgefactor=16",
@@ -29,7 +30,6 @@ GRAPHS = {
 }
 GOALS = dict(zip(GRAPHS, (0.25, 0.80, 0.14, 0.50, 0.14, 0.08), strict=True))  # ms on an H200
 LARGE, LARGE_GOAL = "rmat:scale=26,edgefactor=16", 16.0
-VARIANTS = ("nosync", "synclb", "syncnolb", "hybrid")
 
 
 def on_card(spec: str) -> troth.Graph:
@@ -99,7 +99,7 @@ def engines(repeats: int) -> list[dict]:
         graph = on_card(spec)
         auto, mate = measure(graph, repeats)
         row = {"graph": name, "auto": auto}
-        for variant in VARIANTS:
+        for variant in NAIM:
             row[variant] = measure(graph, repeats, mate, variant=variant)[0]
         row["nosync / auto"] = row["nosync"] / auto
         for algorithm in ("locally-dominant", "handshake", "greedy"):

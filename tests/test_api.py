@@ -46,6 +46,7 @@ def refuse(call, pattern: str, *args, **options) -> None:
         ({"device": "auto:1"}, "^device='auto:1' is not known"),
         ({"device": "cpu:1"}, "^device='cpu:1' is not known: the CPU is just 'cpu'; use threads="),
         ({"device": "cpu:"}, "^device='cpu:' is not known: the CPU is just 'cpu'"),
+        ({"device": "mpi:1"}, "^device='mpi:1' is not known"),
         ({"algorithm": "local-random", "device": "cuda"}, "^local-random has no engine on device='cuda': choose cpu$"),
         ({"algorithm": "local-random", "device": "cuda:1"}, "^local-random has no engine on device='cuda:1': "),
         ({"algorithm": "greedy", "device": "mpi"}, "^greedy has no engine on device='mpi': choose cpu, cuda$"),
@@ -53,6 +54,10 @@ def refuse(call, pattern: str, *args, **options) -> None:
         ({"ties": None}, "^ties=None is not a tie rule"),
         ({"variant": 2}, "^suitor: variant=2 is not accepted: give auto or nosync or synclb or syncnolb or hybrid$"),
         ({"variants": 2}, "^suitor on cpu has no option 'variants': its options are presort$"),
+        (
+            {"threads_per_block": 64},
+            "^suitor: threads_per_block is an option of some variants: give variant too, of nosync,",
+        ),
         ({"device": "cuda", "presort": True}, "^suitor on cuda has no option 'presort': its options are variant, "),
         ({"algorithm": "greedy", "presort": True}, "^greedy on cpu has no option 'presort': its options are none$"),
         ({"presort": "maybe"}, "^suitor: presort='maybe' is not accepted: give true or false$"),
@@ -89,6 +94,18 @@ def test_numbers_of_threads_that_are_refused(threads, algorithm):
     text = r"^threads=.*: give a whole number from 1 to \d+, or None for all cores$"
     for graph in (slides, corpus("empty")):
         refuse(troth.match, text, graph, algorithm, threads=threads)
+
+
+def test_a_device_of_another_library():
+    class Device:
+        def __str__(self) -> str:
+            return "cpu"
+
+    assert troth.match(slides, device=Device()).device == "cpu"
+    assert troth.strongest(slides, device=Device()).tolist() == troth.strongest(slides).tolist()
+    assert slides.to(Device()) is slides
+    assert troth.generate("path", n=3, device=Device()).device == "cpu"
+    assert len(troth.hierarchy(slides, device=Device())) == 1
 
 
 def test_refusals_of_strongest():

@@ -77,6 +77,7 @@ def match(
     ([2, -1, 0, 4, 3], 15)
     """
     engine = find_engine(algorithm, device, options)
+    device = str(device)  # a torch.device too
     read_options(engine, options)
     check_device(engine, device)
     seed = check_seed(seed)
@@ -170,6 +171,7 @@ def strongest(
     """
     given = {} if gpu_threads is None else {"gpu_threads": gpu_threads}
     engine = find_engine("handshake", device, given)
+    device = str(device)
     chosen = read_options(engine, given)
     check_device(engine, device)
     seed = check_seed(seed)

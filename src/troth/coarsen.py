@@ -212,6 +212,7 @@ def hierarchy(
     """
     stop, most = whole_number("stop", stop), None if levels is None else whole_number("levels", levels, 0)
     engine = find_local_engine(algorithm, device, options)
+    device = str(device)
     seed = check_seed(seed)
     make_order(ties, seed)  # refuses what is no rule for a graph that is small already too
     graph = as_graph(g)
@@ -237,7 +238,7 @@ def find_local_engine(algorithm: str, device: str, options: dict[str, Any]) -> E
     read_options(engine, options)
     if engine.device == "mpi":
         raise TrothError(f"{algorithm} on {device} runs on MPI ranks, but hierarchies do not: choose cpu or cuda")
-    check_device(engine, device)
+    check_device(engine, str(device))
     return engine
 
 

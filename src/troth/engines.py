@@ -22,11 +22,12 @@ DEVICES = ("auto", "cpu", "cuda", "mpi")
 
 @dataclass(frozen=True)
 class Option:
-    """One engine option: its default, how a value (perhaps text) is read, and what it means."""
+    """One engine option: its default, how a value (perhaps text) is read, what it means, and which variants have it."""
 
     default: Any
     read: Callable[[Any], Any]
     help: str
+    variants: tuple[str, ...] = ()
 
 
 def switch(value: Any) -> bool:
@@ -108,8 +109,8 @@ def count_or_adaptive(value: Any) -> int | str:
     return int(value)
 
 
-def threads_or_none(value: Any) -> int | None:
-    """A number of GPU threads, or None."""
+def some_or_none(value: Any) -> int | None:
+    """A whole number, 1 or more, or None."""
     return None if value is None or str(value).lower() == "none" else whole(1, 2**31 - 1)(value)
 
 
@@ -122,15 +123,12 @@ BLUE_RED = {
 }
 
 
-def capacity_or_none(value: Any) -> int | None:
-    """Room for one notice or more, or None."""
-    return None if value is None or str(value).lower() == "none" else whole(1, 2**31 - 1)(value)
-
-
 NOTIFY = {
     "transport": Option("rma", choice("rma", "p2p"), "notices by one-sided operations, or as messages"),
-    "capacity": Option(None, capacity_or_none, "slots of a rank's queue; none: two for each crossing edge"),
+    "capacity": Option(None, some_or_none, "slots of a rank's queue; none: two for each crossing edge"),
 }
+
+NAIM = ("nosync", "synclb", "syncnolb", "hybrid")
 
 TABLE = (
     Engine("suitor", "cpu", "troth.cpu.suitor:run", "proposals, Manne and Halappanavar", options={"presort": PRESORT}),
@@ -163,15 +161,16 @@ TABLE = (
         options={
             "variant": Option(
                 "auto",
-                choice("auto", "nosync", "synclb", "syncnolb", "hybrid"),
+                choice("auto", *NAIM),
                 "troth's own kernels, or one of the four of Naim et al.",
             ),
-            "threads_per_block": Option(128, whole(32, 1024, 32), "of the four variants"),
-            "vertices_per_warp": Option(8, whole(1, 256), "of the four variants"),
+            "threads_per_block": Option(128, whole(32, 1024, 32), "of the four variants", NAIM),
+            "vertices_per_warp": Option(8, whole(1, 256), "of the four variants", NAIM),
             "balance_rounds": Option(
                 "adaptive",
                 count_or_adaptive,
                 "rounds in which synclb and hybrid spread the load over a block's warps",
+                NAIM,
             ),
         },
     ),
@@ -181,7 +180,7 @@ TABLE = (
         "cuda",
         "troth.cuda.handshake:run",
         "the six kernels of the CS 314 project",
-        options={"gpu_threads": Option(None, threads_or_none, "GPU threads of each kernel")},
+        options={"gpu_threads": Option(None, some_or_none, "GPU threads of each kernel")},
     ),
     Engine("greedy", "cuda", "troth.cuda.greedy:run", "edges sorted on a GPU"),
     Engine("blue-red", "cuda", "troth.cuda.blue_red:run", "random colours, on a GPU", dominant=False, options=BLUE_RED),
@@ -240,8 +239,8 @@ def find_engine(algorithm: str, device: str = "auto", given: Iterable[str] = (),
     """
     if algorithm not in ALGORITHMS:
         raise TrothError(f"algorithm={algorithm!r} is not known: choose {', '.join(ALGORITHMS)}")
-    kind, number, _ = str(device).partition(":")
-    if kind not in DEVICES or (kind == "auto" and number):
+    kind, colon, _ = str(device).partition(":")
+    if kind not in DEVICES or (kind in ("auto", "mpi") and colon):
         raise TrothError(f"device={device!r} is not known: choose {', '.join(DEVICES)}")
     rows = {engine.device: engine for engine in TABLE if engine.algorithm == algorithm}
     if kind == "auto":
@@ -249,7 +248,7 @@ def find_engine(algorithm: str, device: str = "auto", given: Iterable[str] = (),
         return rows[able[0]] if able else next(iter(rows.values()))
     if kind not in rows:
         raise TrothError(f"{algorithm} has no engine on device={device!r}: choose {', '.join(rows)}")
-    if kind == "cpu" and number:
+    if kind == "cpu" and colon:
         raise TrothError(f"device={device!r} is not known: the CPU is just 'cpu'; use threads= for its threads")
     return rows[kind]
 
@@ -265,4 +264,8 @@ def read_options(engine: Engine, given: dict[str, Any]) -> dict[str, Any]:
             values[name] = engine.options[name].read(value)
         except ValueError as error:
             raise TrothError(f"{engine.algorithm}: {name}={value!r} is not accepted: give {error}") from None
+    for name, option in engine.options.items():
+        if values[name] != option.default and option.variants and values["variant"] not in option.variants:
+            which = ", ".join(option.variants)
+            raise TrothError(f"{engine.algorithm}: {name} is an option of some variants: give variant too, of {which}")
     return values

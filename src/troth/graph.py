@@ -72,6 +72,7 @@ class Graph:
 
     def to(self, device: str) -> Graph:
         """The same graph on "cpu", "cuda" or "cuda:1"; itself where it is there already."""
+        device = str(device)  # a torch.device too
         if device == self.device or (device == "cuda" and self.device != "cpu"):
             return self
         from troth.cuda.transfer import move

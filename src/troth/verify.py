@@ -259,7 +259,11 @@ def mates_near(graph: Graph, mates: Any) -> Any:
 
 def mates_array(mates: Any, graph: Graph) -> Any:
     """Mates as an array of their own type: CuPy's where both they and the graph are on a GPU, else NumPy's."""
-    return cupy().asarray(mates) if graph.device != "cpu" and is_on_device(mates) else mates_on_host(mates)
+    if graph.device == "cpu" or not is_on_device(mates):
+        return mates_on_host(mates)
+    from troth.interop.cupy import as_cupy
+
+    return as_cupy(mates, "the mates")
 
 
 def mates_on_host(mates: Any) -> np.ndarray:

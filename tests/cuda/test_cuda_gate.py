@@ -10,12 +10,14 @@ from gating import SQUARE, cleaned
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from troth.api import match
 from troth.cpu import gate as cpu_gate
 from troth.cuda import gate
 from troth.cuda._device import cupy
 from troth.errors import TrothError
 from troth.graph import SYMMETRIZE, WEIGHTS, Edges, Graph, Matrix, as_graph
 from troth.interop.cupy import Sparse
+from troth.verify import verify
 
 pytestmark = pytest.mark.gpu
 
@@ -478,6 +480,10 @@ def test_arrays_of_other_libraries(stays, kind):
     edges = drawn(20, 60)
     check_equal(as_graph(edges), as_graph(tuple(kind(part) for part in edges)))
     check_equal(as_graph(edges[:2]), as_graph([kind(edges[0]), cupy().asarray(edges[1])]))
+    graph = as_graph(edges)
+    mates = kind(match(graph, device="cpu").mate)
+    assert verify(graph, mates).dominant
+    assert verify(graph.to("cuda"), mates).dominant
 
 
 def test_arrays_of_the_host_and_of_the_gpu_are_not_mixed():

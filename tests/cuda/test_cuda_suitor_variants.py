@@ -31,7 +31,8 @@ import troth
 from troth import reference
 from troth.cuda._device import cupy
 from troth.cuda._launch import OPTIONS, source
-from troth.cuda.suitor_variants import VARIANTS, run
+from troth.cuda.suitor_variants import run
+from troth.engines import NAIM as VARIANTS
 from troth.graph import Graph
 from troth.order import priorities
 

@@ -80,8 +80,9 @@ def to_host(array: Any) -> np.ndarray:
     """A NumPy array of what may be on a GPU."""
     if not is_on_device(array):
         return np.asarray(array)
-    cp = cupy()
-    return (array if isinstance(array, cp.ndarray) else cp.asarray(array)).get()
+    from troth.interop.cupy import as_cupy
+
+    return as_cupy(array, "the array").get()
 
 
 @contextmanager

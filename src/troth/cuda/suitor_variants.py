@@ -30,17 +30,17 @@ import numpy as np
 
 from troth.cuda._device import cupy
 from troth.cuda._launch import WORDS, as_argument, bits_of, launch, load, word_of
+from troth.engines import NAIM
 from troth.graph import Graph
 from troth.order import Order
 
-VARIANTS = ("nosync", "synclb", "syncnolb", "hybrid")
 WARP = 32  # lanes; also the candidates that a warp keeps in registers
 COUNTERS = 1024  # as in the kernel
 
 # By width of the weights, whether equal prefixes are settled by the exact weights, and variant.
 PROGRAMS = {
     (word, exact, variant): (f"gpu_suitor<{word}, {str(exact).lower()}, {variant.upper()}>", "read_mates")
-    for word, exact, variant in product(WORDS.values(), (False, True), VARIANTS)
+    for word, exact, variant in product(WORDS.values(), (False, True), NAIM)
     if word == "u64" or not exact
 }
 

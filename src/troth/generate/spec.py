@@ -147,7 +147,7 @@ def generate(
     [1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2]
     """
     asked = read_request(family, weights=weights, seed=seed, dtype=dtype, high=high, **params)
-    on, there = _device(asked.family, device)
+    on, there = _device(asked.family, str(device))
     with asked.fitting(), there:  # a GPU that is too small is refused in its own words
         indptr, indices = asked.make(on)
         return Graph(indptr, indices, on.weigh(indptr, indices, asked.weights, asked.seed, asked.kind, asked.high))
@@ -192,11 +192,11 @@ def read_request(
     return Request(name, values, weights, number, weight_type(weights, dtype, high), high)
 
 
-def _device(name: str, device: Any) -> tuple[ModuleType, AbstractContextManager]:
+def _device(name: str, device: str) -> tuple[ModuleType, AbstractContextManager]:
     """The module that makes graphs on a device, and the context in which it does so."""
     if device == "cpu":
         return host, nullcontext()
-    if not isinstance(device, str) or device.partition(":")[0] != "cuda":
+    if device.partition(":")[0] != "cuda":
         raise TrothError(f"{name}: device={device!r} is not known: choose cpu, cuda or cuda:1")
     from troth.cuda._device import device_number, using
 
