@@ -26,7 +26,7 @@ def test_one_order_is_packed_once():
 def test_memory_in_pieces(lengths):
     """Apart from each other, at multiples of 256; two are zeros, and the others can be written without harm."""
     a, b, c, d = lengths
-    memory = Memory({"a": a, "b": b}, {"c": c, "d": d})
+    memory = Memory({"a": a, "b": b}, {"c": c, "d": d}).clear()
     pieces = {name: memory.view(name, np.uint8) for name in "abcd"}
     pieces["c"].fill(1)
     pieces["d"].fill(2)

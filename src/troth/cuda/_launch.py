@@ -79,19 +79,23 @@ class Memory:
     """Several arrays in one piece of memory, of so many bytes each: one allocation, which lives as long as this.
 
     ``memory[name]`` points to an array, at a multiple of 256, for kernels (to which it is passed faster than a number);
-    ``memory.view(name, kind)`` is a CuPy array. Those of ``zeros`` are 0 at first.
+    ``memory.view(name, kind)`` is a CuPy array. ``clear`` makes those of ``zeros`` 0.
     """
 
     def __init__(self, zeros: dict[str, int], others: dict[str, int]) -> None:
-        size = zeroed = 0
+        size = self._zeroed = 0
         self._places = {}
         for name, length in (zeros | others).items():
             self._places[name] = size, length
             size += -(-length // 256) * 256
             if name in zeros:
-                zeroed = size
+                self._zeroed = size
         self._start = cupy().cuda.alloc(size)
-        self._start.memset_async(0, zeroed)
+
+    def clear(self) -> Memory:
+        """Itself, with zeros where there shall be."""
+        self._start.memset_async(0, self._zeroed)
+        return self
 
     def __getitem__(self, name: str) -> Any:
         return self._start + self._places[name][0]

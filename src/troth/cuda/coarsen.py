@@ -111,7 +111,8 @@ def number(mate: Any, threads: int | None, graph: Graph) -> Clusters:
     each = {"first": 4, "code": 4, "alone": 4, "rows": ROW}
     lists = {"mediums": 4 * mediums, "longs": 4 * others, "marked": 4 * others, "marked_at": 8 * others}
     sums = 16 * max(1, -(-n // THREADS))
-    memory = Memory({"control": 8 * CONTROL}, {name: n * size for name, size in each.items()} | lists | {"sums": sums})
+    others = {name: n * size for name, size in each.items()} | lists | {"sums": sums}
+    memory = Memory({"control": 8 * CONTROL}, others).clear()
     control, coarse = memory.view("control", np.uint64), cupy().empty(n, np.int32)
     number_pairs, *_ = load("coarsen", PROGRAMS["pairs"])
     arrays = (memory[name] for name in (*each, *lists, "sums", "control"))
@@ -154,7 +155,7 @@ def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:
     words = count // WARP + 1
     markers = min(marked, resident(mark, MARK_THREADS), max(1, MOST_BITMAPS // (8 * words)))
     bitmaps, counted = {"bitmaps": 4 * markers * words}, {"counted": 4 * markers * words, "sums": 16 * marked_entries}
-    merged = Memory(bitmaps, counted | {"indices": 4 * entries, "weights": size * entries})
+    merged = Memory(bitmaps, counted | {"indices": 4 * entries, "weights": size * entries}).clear()
     fine = memory["rows"], memory["code"], graph.indices, graph.weights
     given = *fine, merged["indices"], merged["weights"], lengths, memory["control"]
 
@@ -178,7 +179,7 @@ def _pair(kernel: Any, graph: Graph, vertices: Any, mate: Any, *given: Any) -> N
     if count < 2:
         return
     few = count <= FEW
-    memory = Memory({"arrived": 4}, {"keyed": KEYED * count * (2 if few else 1)})
+    memory = Memory({"arrived": 4}, {"keyed": KEYED * count * (2 if few else 1)}).clear()
     rows = np.int64(count), np.int64(few), vertices, graph.indptr, graph.indices
     _meeting(kernel, count * WARP, *rows, *given, memory["keyed"], memory["arrived"], mate)
     if not few:

@@ -31,17 +31,17 @@ from troth.order import Order
 
 NONE = 2**63 - 1
 PROGRAMS = {
-    word: ("count_above", f"list_edges<{word}>", "name_ends", "claim", "take", "drop") for word in WORDS.values()
+    word: ("list_above", f"list_edges<{word}>", "name_ends", "claim", "take", "drop") for word in WORDS.values()
 }
 
 
 def sorted_ends(graph: Graph, order: Order) -> Any:
     """Both ends of every edge, in one uint64 each, by decreasing (weight, rank)."""
     cp, n, m = cupy(), graph.n, graph.m
-    count_above, list_edges, name_ends, *_ = load("greedy", PROGRAMS[word_of(graph.weights)])
+    list_above, list_edges, name_ends, *_ = load("greedy", PROGRAMS[word_of(graph.weights)])
     bits, constants = bits_of(graph.weights), as_argument(order)
     above = cp.empty(n + 1, np.int64)
-    launch(count_above, n, np.int32(n), graph.indptr, graph.indices, above)
+    launch(list_above, n, np.int32(n), graph.indptr, graph.indices, above)
     above = cp.cumsum(above)
     keys, ranks = cp.empty(m, bits.dtype), cp.empty(m, np.uint64)
     launch(list_edges, m, np.int32(n), np.int64(m), above, graph.indptr, graph.indices, bits, constants, keys, ranks)

@@ -30,7 +30,7 @@ import numpy as np
 
 from troth.cuda import suitor_variants
 from troth.cuda._device import cupy
-from troth.cuda._launch import as_argument, bits_of, launch, launch_together, load, resident, struct, word_of
+from troth.cuda._launch import Memory, as_argument, bits_of, launch, launch_together, load, resident, struct, word_of
 from troth.graph import Graph
 from troth.order import Order
 
@@ -98,32 +98,27 @@ def run(
     coarse = "true" if word == "u64" and order.coarse else "false"
     chase, propose_all, offer_wide, look_wide, look_again, settle, mates = load("suitor", PROGRAMS[word, coarse])
 
-    # One piece of memory, cut into what starts as zeros and what does not.
     places = -(-n // 32) * 32
     middles, longs = min(n, total // SHORT + 1), total // LONG + 1
     pieces = total // PIECE + longs
-    zeros = {"state": 8 * n, "control": CONTROL, "done": 3 * longs * 4}
-    others = {
-        "queue": 2 * places * ITEM,
-        "early": middles * ITEM,
-        "losers": places // 32 * 4,
-        "middles": 3 * middles * ITEM,
-        "longs": 3 * longs * ITEM,
-        "owners": 3 * pieces * 4,
-        "best": 3 * pieces * KEY,
-    }
-    size, at = 0, {}
-    for name, length in (zeros | others).items():
-        at[name] = size
-        size += -(-length // 256) * 256
-    memory, mate = cp.empty(size, np.uint8), cp.empty(n, np.int32)
-    zeroed = memory[: at["queue"]]
-    at = {name: memory.data.ptr + place for name, place in at.items()}
-    state, control, losers, early = at["state"], at["control"], at["losers"], at["early"]
-    slots, later = at["queue"], at["queue"] + places * ITEM  # its two sides
+    memory = Memory(
+        {"state": 8 * n, "control": CONTROL, "done": 3 * longs * 4},
+        {
+            "queue": 2 * places * ITEM,
+            "early": middles * ITEM,
+            "losers": places // 32 * 4,
+            "middles": 3 * middles * ITEM,
+            "longs": 3 * longs * ITEM,
+            "owners": 3 * pieces * 4,
+            "best": 3 * pieces * KEY,
+        },
+    )
+    mate = cp.empty(n, np.int32)
+    state, control, losers, early = (memory[name] for name in ("state", "control", "losers", "early"))
+    slots, later = memory["queue"], memory["queue"] + places * ITEM  # its two sides
 
     constants = as_argument(order)
-    wide = struct(_WIDE, *(at[name] for name in _WIDE.names[:5]), middles, longs, pieces)
+    wide = struct(_WIDE, *(memory[name].ptr for name in _WIDE.names[:5]), middles, longs, pieces)
     arrays = (graph.indptr, aligned(graph.indices), aligned(bits_of(graph.weights)))
     rows = (*arrays, n, total, constants, wide)
     most = -(-n // BLOCK)
@@ -133,7 +128,7 @@ def run(
 
     start = cp.cuda.Event()
     start.record()
-    zeroed.fill(0)
+    memory.clear()
     if total < DENSE * n:
         turn = 0
         run_on(chase, 1, state, slots, control)
@@ -148,5 +143,4 @@ def run(
     launch_together(settle, blocks, BLOCK, *rows, turn, places, state, slots, control)
     launch(mates, n, state, n, constants, mate)
     # The last word of Control, read when the clock has stopped.
-    rounds = memory[control - memory.data.ptr :][:CONTROL].view(np.uint32)[-1]
-    return mate, {"rounds": rounds, "start": start}
+    return mate, {"rounds": memory.view("control", np.uint32)[-1], "start": start}

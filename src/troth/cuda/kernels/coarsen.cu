@@ -55,22 +55,6 @@ __device__ __forceinline__ typename Sum<T>::Total joined(double straight, double
 
 // ---- sums over blocks ----
 
-// The sum of the values of the threads before this one; `sum` is that of all. All threads of the block call it.
-template <int BLOCK_WARPS, class N>
-__device__ N sum_before(N value, N* partial, N& sum) {
-    N inclusive = sum_up_to_lane(value);
-    __syncthreads();  // an earlier call may still read
-    if (lane_id() == WARP - 1) partial[threadIdx.x / WARP] = inclusive;
-    __syncthreads();
-    N before = 0;
-    sum = 0;
-    for (u32 w = 0; w < BLOCK_WARPS; w++) {
-        if (w < threadIdx.x / WARP) before += partial[w];
-        sum += partial[w];
-    }
-    return before + inclusive - value;
-}
-
 // sums[b] = the sum of the values of the threads of block b.
 __device__ void sum_block(u64 value, u64* sums, u64* partial) {
     u64 sum;

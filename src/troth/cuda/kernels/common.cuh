@@ -74,6 +74,11 @@ __device__ inline i64 find(const i32* __restrict__ indices, i64 start, i64 stop,
     return place < stop && indices[place] == v ? place : stop;
 }
 
+// How many neighbours of v are greater than v.
+__device__ inline i64 count_above(const i64* __restrict__ indptr, const i32* __restrict__ indices, i64 v) {
+    return indptr[v + 1] - lower_bound(indices, indptr[v], indptr[v + 1], v);
+}
+
 // The row of entry e, one of first..last: the last that starts at e or before (empty rows before it do so too). It is
 // `first` where none of the others does.
 __device__ inline i64 row_of(const i64* __restrict__ indptr, i64 first, i64 last, i64 e) {
@@ -191,6 +196,23 @@ __device__ __forceinline__ N sum_up_to_lane(N value) {
         if (lane_id() >= apart) value += below;
     }
     return value;
+}
+
+// The sum of the values of the threads before this one; `sum` is that of all. All threads of a block of so many warps
+// call it; `partial` is shared memory, for each warp a word.
+template <int BLOCK_WARPS, class N>
+__device__ N sum_before(N value, N* partial, N& sum) {
+    N inclusive = sum_up_to_lane(value);
+    __syncthreads();  // an earlier call may still read
+    if (lane_id() == WARP - 1) partial[threadIdx.x / WARP] = inclusive;
+    __syncthreads();
+    N before = 0;
+    sum = 0;
+    for (u32 w = 0; w < BLOCK_WARPS; w++) {
+        if (w < threadIdx.x / WARP) before += partial[w];
+        sum += partial[w];
+    }
+    return before + inclusive - value;
 }
 
 // How many lanes of a mask are below this one: its place, where those of the mask go one behind the other.

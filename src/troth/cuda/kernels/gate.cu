@@ -33,28 +33,11 @@ __device__ __forceinline__ u64 key_at(u32 row, u32 column) { return (u64)row << 
 
 // ---- what blocks share ----
 
-// The sum of the values of the threads before this one; `sum` is that of all threads. All threads of the block call it.
-template <class N>
-__device__ N exclusive_scan(N value, N* partial, N& sum) {
-    u32 lane = lane_id(), warp = threadIdx.x / WARP;
-    N inclusive = sum_up_to_lane(value);
-    __syncthreads();  // an earlier call may still read
-    if (lane == WARP - 1) partial[warp] = inclusive;
-    __syncthreads();
-    N before = 0;
-    sum = 0;
-    for (u32 w = 0; w < WARPS; w++) {
-        if (w < warp) before += partial[w];
-        sum += partial[w];
-    }
-    return before + inclusive - value;
-}
-
 // counts[0] + ... + counts[blockIdx.x - 1], known to all threads.
 __device__ inline i64 count_before(const i64* __restrict__ counts, i64* partial) {
     i64 mine = 0, sum;
     for (i64 b = threadIdx.x; b < blockIdx.x; b += THREADS) mine += counts[b];
-    exclusive_scan(mine, partial, sum);
+    sum_before<WARPS>(mine, partial, sum);
     return sum;
 }
 
@@ -344,7 +327,7 @@ __global__ void __launch_bounds__(THREADS) scan_digits(i64 blocks, i64* __restri
     for (i64 first = 0; first < blocks; first += THREADS) {
         i64 b = first + threadIdx.x, sum;
         i64 count = b < blocks ? counts[b] : 0;
-        i64 place = exclusive_scan(count, partial, sum);
+        i64 place = sum_before<WARPS>(count, partial, sum);
         if (b < blocks) counts[b] = before + place;
         before += sum;
     }
@@ -377,7 +360,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     __shared__ u32 small_partial[WARPS];
     const u32 warp = threadIdx.x / WARP, lane = lane_id(), digit = threadIdx.x;
     i64 sum;
-    i64 place = exclusive_scan(digit <= mask ? totals[digit] : (i64)0, partial, sum);  // of this block's next `digit`
+    i64 place = sum_before<WARPS>(digit <= mask ? totals[digit] : (i64)0, partial, sum);  // of this block's next `digit`
     if (digit <= mask) place += table[((i64)digit * gridDim.x + blockIdx.x) * PARTS];
     i64 start, stop;
     take_chunk(total, chunk, start, stop);
@@ -407,7 +390,7 @@ __global__ void __launch_bounds__(THREADS, 2)
             counts[w][digit] = all;
             all += some;
         }
-        u32 begin = exclusive_scan(all, small_partial, tile_sum);
+        u32 begin = sum_before<WARPS>(all, small_partial, tile_sum);
         for (int w = 0; w < WARPS; w++) counts[w][digit] += begin;
         move[digit] = place - begin;
         place += all;
@@ -464,7 +447,7 @@ __global__ void __launch_bounds__(THREADS) count_runs(const u64* __restrict__ ke
         heads += is_head(keys, e);
         absent += keys[e] == NO_EDGE;
     }
-    exclusive_scan(heads, partial, sum);
+    sum_before<WARPS>(heads, partial, sum);
     if (threadIdx.x == 0) {
         counts[blockIdx.x] = sum;
         if (sum) atomicAdd(found, (u64)sum);
@@ -489,7 +472,7 @@ __device__ void compact(i64 total, i64 chunk, const i64* __restrict__ counts, Ke
             kept[k] = __ballot_sync(FULL, e < stop && keep(e));
             mine += __popc(kept[k]);
         }
-        u32 at = exclusive_scan(lane ? 0u : mine, small_partial, sum);  // lane 0 speaks for its warp
+        u32 at = sum_before<WARPS>(lane ? 0u : mine, small_partial, sum);  // lane 0 speaks for its warp
         at = __shfl_sync(FULL, at, 0);
 #pragma unroll
         for (int k = 0; k < STEPS; k++) {
@@ -560,7 +543,7 @@ __global__ void __launch_bounds__(THREADS) count_kept(const u64* __restrict__ ke
     i64 kept = 0, sum, start, stop;
     take_chunk(total, chunk, start, stop);
     for (i64 e = start + threadIdx.x; e < stop; e += THREADS) kept += is_kept(keys[e], values[e]);
-    exclusive_scan(kept, partial, sum);
+    sum_before<WARPS>(kept, partial, sum);
     if (threadIdx.x == 0) {
         counts[blockIdx.x] = sum;
         if (sum) atomicAdd(found, (u64)sum);

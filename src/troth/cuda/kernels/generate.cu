@@ -233,8 +233,7 @@ __global__ void weigh(i64 n, i64 entries, i32 code, u64 seed, i64 most, const i6
 __global__ void count_upper(i64 n, const i64* __restrict__ indptr, const i32* __restrict__ indices, i64* upper) {
     i64 u = thread_id();
     if (u >= n) return;
-    i64 stop = indptr[u + 1];
-    upper[u] = stop - lower_bound(indices, indptr[u], stop, u);
+    upper[u] = count_above(indptr, indices, u);
 }
 
 // weights[e] = the number, from 1 on, of the edge of entry e among all (u, v), u < v, in row order. `upper` is summed

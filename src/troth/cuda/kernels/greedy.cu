@@ -7,13 +7,12 @@
 constexpr i64 NONE = 0x7fffffffffffffffll;  // no place
 
 // above[v + 1] = how many neighbours of v are greater than v; above[0] = 0.
-__global__ void count_above(i32 n, const i64* __restrict__ indptr, const i32* __restrict__ indices,
-                            i64* __restrict__ above) {
+__global__ void list_above(i32 n, const i64* __restrict__ indptr, const i32* __restrict__ indices,
+                           i64* __restrict__ above) {
     i64 v = thread_id();
     if (v == 0) above[0] = 0;
     if (v >= n) return;
-    i64 stop = indptr[v + 1];
-    above[v + 1] = stop - lower_bound(indices, indptr[v], stop, v);
+    above[v + 1] = count_above(indptr, indices, v);
 }
 
 // keys[i], ranks[i] = edge i, in the order of rows. Row u has the edges from above[u] to above[u + 1], now running
