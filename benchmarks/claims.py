@@ -11,15 +11,19 @@ import json
 import sys
 from itertools import groupby
 from pathlib import Path
+from textwrap import fill
 
 from troth.bench import experiments
+from troth.bench.verdicts import RULE
 
-HEAD = """# The documents' claims, and ours
+HEAD = f"""# The documents' claims, and ours
 
 Every claim of the documents that an experiment of `troth bench` can test, what was measured, and whether it held. This
 page is written by `python benchmarks/claims.py` from the results in `benchmarks/experiments/`; the report there,
 `index.html`, has the figures. "differs" means that the two cannot be compared, "not tested" that no machine here could
 run it. The graphs are those of the catalogue, not the documents' own. All is of size full.
+
+{fill(RULE, 120)}
 """
 
 

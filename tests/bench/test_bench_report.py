@@ -8,7 +8,7 @@ import re
 import pytest
 
 import troth
-from troth.bench import experiments, report
+from troth.bench import experiments, report, verdicts
 from troth.bench.store import FILE, Store
 
 
@@ -86,6 +86,22 @@ def test_machines_stand_side_by_side(tiny, tmp_path):
     assert "Another, &lt;b&gt;4" in page
     assert "<b>4" not in page
     assert len(re.findall(r"<figure ", page)) == 2
+
+
+def test_machine_has_the_versions_and_the_gaps_of_all_its_runs(tiny):
+    """A library that one run had and a later one had not is there, and was not left out."""
+    store = few(Store(tiny.folder))
+    machine = {"name": "m", "versions": {"networkit": "11"}}
+    runs = ({"machine": machine}, {"machine": machine | {"versions": {"numpy": "2"}}, "left_out": {"a": "", "b": ""}})
+    store.runs = dict(enumerate(runs))
+    next(iter(store.tasks.values())).update(machine="m", engine="a")
+    found = report._machines(store)["m"]
+    assert found["versions"] == {"networkit": "11", "numpy": "2"}
+    assert list(found["left_out"]) == ["b"]
+
+
+def test_rule_of_the_verdicts_is_in_the_report(tiny):
+    assert verdicts.RULE in (tiny.folder / "index.html").read_text(encoding="utf-8")
 
 
 def test_claims_are_kept_for_the_documents(tiny):

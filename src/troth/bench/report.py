@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from troth.bench import engines, experiments, figures
 from troth.bench.catalogue import SIZES
 from troth.bench.store import Store
+from troth.bench.verdicts import RULE, VERDICTS
 from troth.errors import TrothError
 from troth.io.atomic import atomic_path
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLE = "troth: the experiments"
-VERDICTS = ("held", "exceeded", "not held", "differs", "not tested")
 SHORT = 12  # rows; a longer table starts folded
 LONG = 40  # letters; a longer text is broken into lines
 
@@ -181,14 +181,16 @@ def _either(values: Iterable[Any]) -> str:
 
 
 def _machines(store: Store) -> dict[str, dict[str, Any]]:
-    """The facts of every machine by its name, with what its runs left out."""
+    """The facts of every machine by its name, with all versions, and with what its runs left out and none measured."""
     found: dict[str, dict[str, Any]] = {}
     for run in store.runs.values():
         facts = found.setdefault(run["machine"]["name"], {"left_out": {}})
-        facts |= run["machine"]
+        versions = facts.get("versions", {}) | run["machine"].get("versions", {})
+        facts |= run["machine"] | {"versions": versions}
         facts["left_out"] |= run.get("left_out", {})
-    for task in store.tasks.values():  # a torn file may lack the line of a run
-        found.setdefault(task["machine"], {"name": task["machine"], "left_out": {}})
+    for task in store.tasks.values():
+        facts = found.setdefault(task["machine"], {"name": task["machine"], "left_out": {}})  # of a torn file
+        facts["left_out"].pop(task["engine"], None)
     return found
 
 
@@ -201,7 +203,8 @@ def _document(pages: list[Page], store: Store) -> str:
     sections: dict[str, list[Page]] = {}
     for page in pages:
         sections.setdefault(page.experiment, []).append(page)
-    parts = [f"<h1>{TITLE}</h1>", f'<p class="lead">{_lead(pages, machines)}</p>', "<nav><ol>"]
+    parts = [f"<h1>{TITLE}</h1>", f'<p class="lead">{_lead(pages, machines)}</p>', f'<p class="note">{RULE}</p>']
+    parts.append("<nav><ol>")
     for name, found in sections.items():
         verdicts = Counter(claim["verdict"] for page in found for claim in page.claims)
         chips = "".join(f' <span class="verdict">{verdicts[each]} {each}</span>' for each in VERDICTS if verdicts[each])

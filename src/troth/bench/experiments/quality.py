@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.bench import engines, figures, peers
 from troth.bench.setting import Setting, Task, digest
+from troth.bench.verdicts import QUARTER, WEIGHT, held
 
 if TYPE_CHECKING:
     from troth.bench.report import Page
@@ -195,13 +196,13 @@ def _claims(shares: dict, pairs: dict, page: Page) -> None:
             "the solution is at least half of an optimal one in terms of the cardinality and of the weight",
             f"at least {ours[least]:.1f} per cent of the weight ({least}) and {fewest:.1f} per cent of the pairs, on "
             f"{len(ours)} families",
-            "held" if min(ours[least], fewest) >= 50 else "not held",
+            held(min(ours[least], fewest) >= 50),
         )
         page.claim(
             "greedy guarantees one half, but in practice is often much better",
             f"{median(ours.values()):.1f} per cent of the optimum in the middle of {len(ours)} families, from "
             f"{ours[least]:.1f} to {max(ours.values()):.1f}",
-            "held" if median(ours.values()) > 75 else "not held",
+            held(median(ours.values()) > 50 * (1 + QUARTER)),
         )
     name = RANDOM["blue-red@cpu:mode=weighted"]
     ratios = [100 * row[name] / row[DOMINANT] for row in shares.values() if name in row and DOMINANT in row]
@@ -210,7 +211,7 @@ def _claims(shares: dict, pairs: dict, page: Page) -> None:
             "the weight of blue-red matching was significantly lower than that of Suitor and LD (Naim et al. 2015)",
             f"weighted blue-red finds {min(ratios):.1f} to {max(ratios):.1f} per cent of their weight, "
             f"{mean(ratios):.1f} on average",
-            "held" if mean(ratios) < 99 else "not held",
+            held(mean(ratios) < 100 - WEIGHT),
         )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.bench import engines, figures
 from troth.bench.setting import Setting, Task
+from troth.bench.verdicts import held
 
 if TYPE_CHECKING:
     from troth.bench.report import Page
@@ -98,7 +99,7 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
         "ties must be broken consistently to prevent deadlocks, and vertex numbers do so (Naim et al., section 2.1)",
         f"under all three rules every engine stops, and on {agree} of {len(mates)} graphs and rules all of them give "
         "the same matching",
-        "held" if agree == len(mates) else "not held",
+        held(agree == len(mates)),
     )
     page.table(
         [

@@ -7,9 +7,11 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
 from troth.bench import engines, figures
+from troth.bench.experiments.runtimes import PAPERS_LEAST, in_range
 from troth.bench.experiments.variants import profile
 from troth.bench.setting import Setting, Task
 from troth.bench.store import by_engine, common
+from troth.bench.verdicts import QUARTER, held, reached
 
 if TYPE_CHECKING:
     from troth.bench.report import Page
@@ -23,11 +25,11 @@ QUESTION = (
 )
 METHOD = (
     "NoSync with 128, 192 and 256 threads a block and 1, 2, 4, ... 256 vertices a warp (the paper's begin at 8), on "
-    "the graphs of one to ten million edges; each of the 27 combinations is compared with the best of them on the same "
-    "graph. On the CPU, Suitor runs with 1, 2, 4, ... threads, and with the number that troth chooses, on graphs of up "
-    "to two million edges. The least of the runs counts."
+    "the graphs of about one to ten million edges (on all, where none is that large); each of the 27 combinations is "
+    "compared with the best of them on the same graph. On the CPU, Suitor runs with 1, 2, 4, ... threads, and with the "
+    "number that troth chooses, on graphs of up to two million edges. The least of the runs counts."
 )
-LEAST, MOST, CPU_MOST = 900_000, 10**7, 2 * 10**6  # edges
+MOST, CPU_MOST = 10**7, 2 * 10**6  # edges
 HASTE = 40  # a measurement gets this part of the setting's patience
 BLOCKS = (128, 192, 256)  # threads
 WARPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # vertices
@@ -44,9 +46,9 @@ def label(name: str) -> str:
 def tasks(setting: Setting) -> list[Task]:
     able = setting.able([GPU, *(f"{DEFAULT}:threads={count}" for count in setting.thread_counts), DEFAULT])
     choices = [dict(zip(PARAMS, values, strict=True)) for values in COMBINATIONS] if GPU in able else []
-    small = setting.between(LEAST, CPU_MOST)
+    small = setting.between(PAPERS_LEAST, CPU_MOST)
     found = []
-    for each in setting.between(LEAST, MOST):
+    for each in setting.between(PAPERS_LEAST, MOST):
         found += [Task(each.name, GPU, params, cost=0.03 + each.edges * 1e-8) for params in choices]
         if each in small:
             found += [Task(each.name, name, cost=0.03 + each.edges * 1e-7) for name in able if name != GPU]
@@ -67,6 +69,7 @@ Ratios = dict[tuple[int, int], dict[str, float]]
 
 
 def present(records: list[dict[str, Any]], page: Page) -> None:
+    records = in_range(records)
     on_gpu: dict[tuple[int, int], dict[str, float]] = {}
     for record in records:
         if record["engine"] == GPU:
@@ -133,7 +136,8 @@ def _vertices(warp: int) -> str:
 SAID = (
     "vertices per warp have a large impact on performance, threads per block a relatively minor one",
     "8 vertices per warp perform best",
-    "256 vertices per warp perform worst, as much as 30 times as slow as the best combination",
+    "256 vertices per warp perform worst",
+    "their time is as high as 30 times that of the best combination",
     "fewer than 8 vertices per warp perform worse",
 )
 
@@ -160,19 +164,18 @@ def _claims(means: Means, behind: Ratios, page: Page) -> None:
         f"between the best and the worst number of vertices lie {figures.ratio(spread[0])} times, of threads "
         f"{spread[1]:.2f} times"
     )
-    page.claim(SAID[0], ours, "held" if spread[0] - 1 > 2 * (spread[1] - 1) else "not held")
+    page.claim(SAID[0], ours, held(spread[0] > 1 + QUARTER >= spread[1]))
     ours = f"the best number is {warp}; 8 take {means[block, 8] / means[block, warp]:.2f} times as long in the mean"
-    page.claim(SAID[1], ours, "held" if warp == 8 else "not held", MORE_WARPS)
+    page.claim(SAID[1], ours, held(warp == 8), MORE_WARPS)
     worst = max(means, key=means.get)
-    graph = max(behind[worst], key=behind[worst].get)
-    ours = (
-        f"the worst number is {worst[1]}, with {worst[0]} threads: {figures.ratio(means[worst])} times in the mean and "
-        f"up to {figures.ratio(behind[worst][graph])} times ({graph})"
-    )
-    page.claim(SAID[2], ours, "held" if worst[1] == 256 else "not held")
+    ours = f"the worst number is {worst[1]}, with {worst[0]} threads: {figures.ratio(means[worst])} times in the mean"
+    page.claim(SAID[2], ours, held(worst[1] == 256))
+    most, graph = max((ratio, graph) for each in BLOCKS for graph, ratio in behind[each, 256].items())
+    why = "probably since the paper's graphs, of up to a billion edges, have longer rows, and one warp may get several"
+    page.claim(SAID[3], f"up to {figures.ratio(most)} times ({graph})", reached(most, 30), why)
     fewer = {each: means[block, each] / means[block, 8] for each in (4, 2, 1)}
     ours = "times of 8 vertices, in the mean: " + ", ".join(f"{each} {ratio:.2f}" for each, ratio in fewer.items())
-    page.claim(SAID[3], ours, "held" if min(fewer.values()) > 1 else "not held", MORE_WARPS)
+    page.claim(SAID[4], ours, held(min(fewer.values()) > 1), MORE_WARPS)
 
 
 def _rows(means: Means, behind: Ratios) -> list[dict[str, Any]]:
