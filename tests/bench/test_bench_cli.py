@@ -35,7 +35,7 @@ def test_catalogue_prints_the_table(capfd, monkeypatch):
         (["sizes", "-o", ""], "--output"),
         (["sizes", "-o", "file"], "file: not a folder"),
         (["sizes", "-o", "taken"], "taken/figures: not a folder"),
-        (["ties", "-o", "x", "--engines", "nope@cpu"], "--engines nope@cpu: no engine"),
+        (["ties", "-o", "x", "--engines", "nope@cpu"], "--engines nope@cpu: these experiments have no such engine"),
         (["ties", "-o", "x", "--size", "tiny", "--threads", "9999"], "threads=9999"),
         (["sizes", "-o", "x", "--folder", "nowhere"], "nowhere: there is no such folder"),
         (["sizes", "-o", "x", "--graphs", "nothing"], "--graphs nothing"),

@@ -134,7 +134,7 @@ class Setting:
         for pattern in self.engines:
             if pattern not in self._known:
                 raise TrothError(
-                    f"--engines {pattern}: no engine of these experiments; name one as suitor@cpu, suitor or cuda"
+                    f"--engines {pattern}: these experiments have no such engine; name one by suitor@cpu, suitor, cuda"
                 )
 
     def able(self, names: Iterable[str]) -> list[str]:
