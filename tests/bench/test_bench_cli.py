@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 
 from troth.bench import catalogue, experiments
@@ -27,20 +30,63 @@ def test_catalogue_prints_the_table(capfd, monkeypatch):
     ("words", "says"),
     [
         (["siezs", "-o", "x"], "the nearest is sizes"),
+        (["qqq", "-o", "x"], "there are sizes, runtimes, "),
         (["sizes"], "--output"),
+        (["sizes", "-o", ""], "--output"),
+        (["sizes", "-o", "file"], "file: not a folder"),
+        (["sizes", "-o", "taken"], "taken/figures: not a folder"),
+        (["ties", "-o", "x", "--engines", "nope@cpu"], "--engines nope@cpu: these experiments have no such engine"),
+        (["ties", "-o", "x", "--size", "tiny", "--threads", "9999"], "threads=9999"),
         (["sizes", "-o", "x", "--folder", "nowhere"], "nowhere: there is no such folder"),
         (["sizes", "-o", "x", "--graphs", "nothing"], "--graphs nothing"),
         (["sizes", "-o", "x", "--size", "huge"], "--size"),
         (["--report-only", "-o", "x"], "no results there yet"),
         (["--report-only", "-o", "x", "--merge", "y"], "y: no results there"),
+        (["--report-only", "-o", "x", "--merge", "file"], "file: no results there"),
+        (["--report-only", "-o", "x", "sizes"], "leave out names"),
+        (["--report-only", "-o", "x", "--size", "small"], "leave out --size"),
     ],
 )
 def test_refusals_in_one_line(words, says, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("{}\n")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "figures").write_text("")
     assert main(["bench", *words]) == 2
     message = capfd.readouterr().err
     assert says in message
     assert message.count("\n") == 1
+    assert not (tmp_path / "x").exists()  # nothing was measured
+
+
+def test_files_that_cannot_be_measured_are_named(tmp_path, graphs, capfd):
+    """And guesses of their sizes are marked; the others are drawn."""
+    head = "%%MatrixMarket matrix coordinate real general\n"
+    texts = {"diagonal": "2 2 1\n1 1 5\n", "empty": "0 0 0\n", "fine": "2 2 1\n1 2 5\n", "torn": "2 2 9\n"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.mtx").write_text(head + text)
+    words = ["--folder", str(tmp_path), "-o", str(tmp_path / "out"), "--cache", str(graphs), "--size", "tiny"]
+    experiments = ["runtimes", "variants", "blue-red", "peers", "handshake", "sizes"]
+    assert main(["bench", *experiments, *words, "--graphs", "file", "--repeats", "1", "--engines", "cpu"]) == 0
+    out = capfd.readouterr().out
+    assert "could not be measured: diagonal.mtx, empty.mtx: the graph has no edges" in out
+    assert "could not be measured: torn.mtx: " in out
+    assert main(["bench", "--catalogue", "--folder", str(tmp_path)]) == 0
+    assert re.search(r"fine.mtx +file +~\d+ +~\d+", capfd.readouterr().out)
+
+
+def test_lines_that_are_no_results_are_passed_over(tmp_path, graphs, capfd):
+    assert main(["bench", "sizes", "--size", "tiny", "--cache", str(graphs), "-o", str(tmp_path)]) == 0
+    lines = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]
+    run, task = lines[0], lines[1]
+    wrong = [{"record": "run"}, {"record": "task"}, run | {"machine": "x"}, run | {"left_out": {"a": []}}, [1]]
+    wrong += [task | {"size": "huge"}, task | {"key": ["a"]}, task | {"machine": None}, task | {"experiment": "new"}]
+    wrong += [{name: value for name, value in task.items() if name != "origin"}, task | {"result": None}]
+    with open(tmp_path / FILE, "a") as stream:
+        stream.writelines(json.dumps(line) + "\n" for line in wrong)
+    capfd.readouterr()
+    assert main(["bench", "--report-only", "-o", str(tmp_path)]) == 0
+    assert f"passed over {len(wrong)} lines" in capfd.readouterr().err
 
 
 def test_run_merge_and_draw_again(tmp_path, graphs, capfd):

@@ -19,6 +19,8 @@ def styled():
 def test_no_two_styles_are_alike():
     seen = [tuple(map(str, figures.style(number).values())) for number in range(84)]
     assert len(set(seen)) == 84
+    lines = [(look["color"], str(look["linestyle"])) for look in map(figures.style, range(28))]
+    assert len(set(lines)) == 28  # without markers too
     first = [figures.style(number) for number in range(len(figures.COLOURS))]
     assert len({style["color"] for style in first}) == len({style["marker"] for style in first}) == len(first)
 

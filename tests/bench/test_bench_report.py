@@ -9,7 +9,7 @@ import pytest
 
 import troth
 from troth.bench import experiments, report, verdicts
-from troth.bench.store import FILE, Store
+from troth.bench.store import FILE, Store, identity
 
 
 def few(store: Store) -> Store:
@@ -119,15 +119,24 @@ def test_what_could_not_be_measured_is_named(tiny, tmp_path):
 
 def test_old_figures_go_and_other_files_stay(tiny, tmp_path):
     (tmp_path / "figures").mkdir()
-    for name in ("sizes-old.svg", "sizes.txt", "mine.png"):
+    for name in ("sizes-old.svg", "sizes-of-mine.png"):
         (tmp_path / "figures" / name).write_text("")
+    (tmp_path / "index.html").write_text('<figure id="figure-sizes-old"></figure>')
     report.write(few(Store(tiny.folder)), tmp_path)
-    assert {path.name for path in (tmp_path / "figures").iterdir()} == {
-        "sizes.svg",
-        "sizes.png",
-        "sizes.txt",
-        "mine.png",
-    }
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {"sizes.svg", "sizes.png", "sizes-of-mine.png"}
+
+
+def test_only_the_latest_choices_and_files_are_shown(tiny, tmp_path):
+    """Another seed, or another file of the same name, is another result, and not one more graph."""
+    store = few(Store(tiny.folder))
+    first = next(iter(store.tasks.values()))
+    others = [task | {"seed": 9, "run": "1"} for task in store.tasks.values()]
+    others.append(first | {"origin": "another", "run": "1"})
+    store.tasks |= {identity(task): task for task in others}
+    (page,) = report.write(store, tmp_path)
+    assert page.findings[0].startswith("5 graphs")
+    assert "Not shown: 6 earlier measurements" in page.html()
+    assert "seed 0;" in page.html()
 
 
 def test_unknown_verdict_is_refused(tmp_path):

@@ -26,7 +26,7 @@ def test_second_run_measures_nothing(tmp_path, graphs):
     first = run()
     assert (first.measured, first.stored, first.left) == (5, 0, 0)
     before = (tmp_path / FILE).read_bytes()
-    assert run() == (0, 5, 0, 0)
+    assert run() == (0, 5, 0, 0, 0, {})
     assert (tmp_path / FILE).read_bytes() == before
     assert run(seed=1).measured == 5  # other settings are other results
 
@@ -50,12 +50,15 @@ def test_faults_and_refusals_do_not_end_a_run(tmp_path, monkeypatch):
     module = SimpleNamespace(NAME="x", tasks=lambda s: [Task(params={"n": n}) for n in range(3)], measure=measure)
     monkeypatch.setattr(experiments, "load", lambda name: module)
     with Store(tmp_path) as store:
-        assert runner.run(["x"], Setting(size="tiny"), store) == (3, 0, 1, 0)
+        outcome = runner.run(["x"], Setting(size="tiny"), store)
+        assert outcome[:5] == (1, 0, 1, 0, 1)
+        assert list(outcome.reasons) == ["x"]
         refused, fault, fine = store.tasks.values()
         assert refused["error"] == "too large"
         assert fault["error"] == "ZeroDivisionError: oops"
         assert (fine["seconds"], fine["result"]) == ([1.0], {"n": 2})
-        assert runner.run(["x"], Setting(size="tiny"), store) == (1, 2, 1, 0)  # the fault alone is tried again
+        again = runner.run(["x"], Setting(size="tiny"), store)  # the fault alone is tried again
+        assert again == (0, 2, 1, 0, 0, {"x": "ZeroDivisionError: oops"})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for another process")

@@ -13,12 +13,20 @@ from troth.bench.store import FILE, Store, least, strict
 
 
 def line(key: str, **more) -> dict:
-    return {"record": "task", "experiment": "x", "size": "tiny", "machine": "m", "key": key, "seed": 0, **more}
+    texts = dict.fromkeys(("graph", "engine", "origin", "run", "commit"), "")
+    numbers = {"seed": 0, "repeats": 1, "threads": 1}
+    task = {"record": "task", "experiment": "sizes", "size": "tiny", "machine": "m", "key": key, "params": {}}
+    return task | texts | numbers | {"seconds": [], "result": {}} | more
+
+
+def run(name: str, machine: str) -> dict:
+    facts = {"name": machine, "system": "", "versions": {}, "gpu": None, "memory": 1}
+    return {"record": "run", "run": name, "machine": facts, "left_out": {}}
 
 
 def test_what_was_appended_is_read(tmp_path):
     with Store(tmp_path / "new") as store:
-        store.append({"record": "run", "run": "r", "machine": {"name": "m"}})
+        store.append(run("r", "m"))
         store.append(line("a", result={"x": np.float32(0.5), "y": np.arange(2), "z": math.inf}))
     again = Store(tmp_path / "new")
     assert again.runs["r"]["machine"]["name"] == "m"
@@ -48,7 +56,7 @@ def test_later_line_wins_and_faults_are_run_again(tmp_path):
 def test_folders_merge(tmp_path):
     with Store(tmp_path / "one") as one, Store(tmp_path / "two") as two:
         one.append(line("a"))
-        two.append({"record": "run", "run": "r2", "machine": {"name": "n"}})
+        two.append(run("r2", "n"))
         two.append(line("a"))
         two.append(line("a", machine="n"))
         assert one.merge(tmp_path / "two") == 1

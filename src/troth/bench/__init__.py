@@ -61,7 +61,8 @@ A record, as ``present`` gets it, is a dict: ``graph engine params seconds resul
     ``page.figure(figure, name, caption)`` saves PNG and SVG and shows it; ``page.table(rows, caption)`` (list of
     dicts); ``page.finding(sentence)`` what the numbers say, computed from them; ``page.claim(document, ours, verdict)``
     what the document says (no full stop at the end), what was measured here, and "held", "exceeded", "not held" (and
-    ``why=``), "differs" (not comparable) or "not tested" (this machine cannot); ``page.note(text)``;
+    ``why=``), "differs" (not comparable) or "not tested" (this machine cannot): ``verdicts.py`` has the rule, which
+    the report prints; ``page.note(text)``;
     ``page.machine`` (facts), ``page.size``
 
 Figures (``figures.py``)

@@ -97,7 +97,7 @@ def style(number: int) -> dict[str, Any]:
     return {
         "color": colours[number % len(colours)],
         "marker": MARKERS[number % len(MARKERS)],
-        "linestyle": DASHES[(number // len(colours) + number) % len(DASHES)],
+        "linestyle": DASHES[number % len(DASHES)],
     }
 
 

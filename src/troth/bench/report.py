@@ -12,7 +12,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.bench import engines, experiments, figures
 from troth.bench.catalogue import SIZES
-from troth.bench.store import Store
+from troth.bench.store import CHOICES, Store
 from troth.bench.verdicts import RULE, VERDICTS
 from troth.errors import TrothError
 from troth.io.atomic import atomic_path
@@ -113,7 +113,7 @@ def write(store: Store, folder: Path) -> list[Page]:
         raise TrothError(f"{folder}: no results there yet; run troth bench --output {folder}")
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     pages = _pages(store, folder)
-    _forget_old(folder / "figures", {name for page in pages for name in page.figures})
+    _forget_old(folder, {name for page in pages for name in page.figures})
     claims = [
         {"experiment": page.experiment, "machine": page.machine["name"], "size": page.size, **claim}
         for page in pages
@@ -127,11 +127,12 @@ def write(store: Store, folder: Path) -> list[Page]:
 
 
 def _forget_old(folder: Path, drawn: set[str]) -> None:
-    """Remove figures of an earlier report that this one does not have."""
-    names = tuple(experiments.names())
-    for path in folder.iterdir():
-        if path.suffix in (".png", ".svg") and path.stem.startswith(names) and path.stem not in drawn:
-            path.unlink()
+    """Remove figures that the earlier report lists and this one does not have; no others, which may be the user's."""
+    earlier = folder / "index.html"
+    page = earlier.read_text(encoding="utf-8", errors="replace") if earlier.exists() else ""
+    for stem in set(re.findall(r'<figure id="figure-([a-z0-9-]+)">', page)) - drawn:
+        for suffix in (".png", ".svg"):
+            (folder / "figures" / f"{stem}{suffix}").unlink(missing_ok=True)
 
 
 def _pages(store: Store, folder: Path) -> list[Page]:
@@ -145,12 +146,25 @@ def _pages(store: Store, folder: Path) -> list[Page]:
     pages = []
     wanted = [(name, *key[1:]) for name in names for key in sorted(groups) if key[0] == experiments.records_of(name)]
     for name, machine, size in wanted:
-        records = groups[experiments.records_of(name), machine, size]
+        records, others = _latest(groups[experiments.records_of(name), machine, size])
         stem = f"{name}-{slug(machine)}-{SIZES[size]}" if plural else name
         page = Page(name, machines[machine], SIZES[size], folder, stem)
         _present(name, records, page)
+        if others:
+            page.note(f"Not shown: {others} earlier measurements with another seed, other repeats, threads or files.")
         pages.append(page)
     return pages
+
+
+def _latest(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """Those that were measured with the seed, repeats and threads of the latest run, and how many others there are.
+
+    Of two files of one name, the later one counts.
+    """
+    records = sorted(records, key=lambda record: record["run"])  # which begins with the time
+    shown = [record for record in records if all(record[name] == records[-1][name] for name in CHOICES)]
+    latest = list({record["key"]: record for record in shown}.values())
+    return latest, len(records) - len(latest)
 
 
 def _present(name: str, records: list[dict[str, Any]], page: Page) -> None:
@@ -168,16 +182,13 @@ def _present(name: str, records: list[dict[str, Any]], page: Page) -> None:
     bad = [record for record in records if "error" in record]
     rows = [{"graph": each["graph"], "engine": each["engine"], "reason": each["error"]} for each in bad]
     page.table(rows, "Could not be measured")
-    commits = sorted({record["commit"] or "unknown" for record in records})
-    repeats = sorted({record["repeats"] for record in records})
+    commits = sorted({record.get("commit") or "unknown" for record in records})
+    runs = sorted({len(record["seconds"]) for record in good} - {0})
+    each = f", each of {' to '.join(map(str, dict.fromkeys([runs[0], runs[-1]])))} runs" if runs else ""
     page._tables.append(
-        f'<p class="note">{len(records)} measurements, each of up to {_either(repeats)} runs; seed '
-        f"{_either(sorted({record['seed'] for record in records}))}; commit {_either(commits)}.</p>"
+        f'<p class="note">{len(records)} measurements{each}; seed {records[0]["seed"]}; commit '
+        f"{html.escape(' or '.join(commits))}.</p>"
     )
-
-
-def _either(values: Iterable[Any]) -> str:
-    return " or ".join(map(str, values))
 
 
 def _machines(store: Store) -> dict[str, dict[str, Any]]:

@@ -16,12 +16,15 @@ from troth.io.files import one_line
 
 
 class Outcome(NamedTuple):
-    """What a run did: tasks measured, tasks that were there already, tasks that failed, tasks that are left."""
+    """What a run did: tasks measured, tasks that were there already, that failed (a fault of the program), that are
+    left, that could not be measured, and why not, by graph."""
 
     measured: int
     stored: int
     failed: int
     left: int
+    refused: int
+    reasons: dict[str, str]
 
 
 def run(names: list[str], setting: Setting, store: Store, minutes: float | None = None) -> Outcome:
@@ -30,6 +33,7 @@ def run(names: list[str], setting: Setting, store: Store, minutes: float | None 
     run_id = time.strftime("%Y%m%dT%H%M%SZ-", time.gmtime()) + secrets.token_hex(3)
     modules = [experiments.load(name) for name in dict.fromkeys(map(experiments.records_of, names))]
     planned = [(module, task) for module in modules for task in module.tasks(setting)]
+    setting.refuse_unknown_engines()
     common = {
         "size": setting.size,
         "machine": facts["name"],
@@ -66,7 +70,7 @@ def run(names: list[str], setting: Setting, store: Store, minutes: float | None 
         store.append(header | {"left_out": setting.left_out})
     known = len(setting.left_out)
     deadline = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
-    measured = failed = 0
+    done: list[dict[str, Any]] = []
     with _bar(sum(planned[at][1].cost for at in pending), setting) as advance:
         for at in pending:
             if time.monotonic() > deadline:
@@ -76,12 +80,14 @@ def run(names: list[str], setting: Setting, store: Store, minutes: float | None 
             start = time.monotonic()
             line = lines[at] | _measure(module, task, setting)
             store.append(line | {"spent": time.monotonic() - start})
-            measured += 1
-            failed += "fault" in line
+            done.append(line)
             advance(None, task.cost)
     if len(setting.left_out) > known:
         store.append(header | {"left_out": setting.left_out})
-    return Outcome(measured, stored, failed, len(pending) - measured)
+    failed = sum("fault" in line for line in done)
+    reasons = [(line["graph"] or line["experiment"], line["error"]) for line in done if "error" in line]
+    measured, refused = len(done) - len(reasons), len(reasons) - failed
+    return Outcome(measured, stored, failed, len(pending) - len(done), refused, dict(reasons))
 
 
 def _by_graph(task: Task, setting: Setting) -> tuple[int, str]:

@@ -67,6 +67,7 @@ class Setting:
     def __post_init__(self) -> None:
         self._held: dict[tuple[str, str], Graph] = {}
         self._warm: set[tuple] = set()
+        self._known: set[str] = set()  # patterns of --engines that some contender or peer fits
 
     # ---- what this machine can do ----
 
@@ -77,9 +78,9 @@ class Setting:
     @property
     def workers(self) -> int:
         """CPU threads of an engine that is not told otherwise."""
-        from troth.cpu._team import available_cores
+        from troth.cpu._team import available_cores, thread_count
 
-        return self.threads or available_cores()
+        return available_cores() if self.threads is None else thread_count(self.threads, 0)  # or a refusal
 
     @property
     def thread_counts(self) -> list[int]:
@@ -124,7 +125,17 @@ class Setting:
             return True
         algorithm, _, rest = engine.partition("@")
         words = (engine, engine.partition(":")[0], algorithm, rest.partition(":")[0])
-        return any(fnmatchcase(word, pattern) for pattern in self.engines for word in words if word)
+        fits = {pattern for pattern in self.engines for word in words if word and fnmatchcase(word, pattern)}
+        self._known |= fits
+        return bool(fits)
+
+    def refuse_unknown_engines(self) -> None:
+        """After all tasks are planned: a pattern of ``--engines`` that nothing fits is a mistake."""
+        for pattern in self.engines:
+            if pattern not in self._known:
+                raise TrothError(
+                    f"--engines {pattern}: these experiments have no such engine; name one by suitor@cpu, suitor, cuda"
+                )
 
     def able(self, names: Iterable[str]) -> list[str]:
         """The contenders among these that are wanted and that this machine can run; notes why others are left out."""
@@ -181,6 +192,8 @@ class Setting:
         else:
             self.progress(f"making {name}")
             graph = self._make(self.find(name)).to(device)
+            if graph.m == 0:
+                raise TrothError("the graph has no edges")
         self._held[name, device] = graph
         return graph
 

@@ -5,7 +5,7 @@ put their files into one folder, or ``troth bench --merge FOLDER...``, which doe
 line about the run (``"record": "run"``: machine, versions, commit, settings, what was left out) and goes on with its
 tasks (``"record": "task"``). What makes two tasks the same is ``identity``; the later line wins. The commit is not part
 of it: a new version of troth that is to be measured afresh gets a new folder. A torn last line, of a run that was
-killed, is passed over, and the next run starts on a line of its own.
+killed, is passed over, as is a line that lacks what the report needs, and the next run starts on a line of its own.
 """
 
 from __future__ import annotations
@@ -13,15 +13,29 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from troth.bench.catalogue import SIZES
+from troth.bench.experiments import ORDER
 from troth.errors import TrothError
 from troth.io.files import refusing
 
 FILE = "results.jsonl"
-SAME = ("experiment", "size", "machine", "key", "origin", "seed", "repeats", "threads")
+CHOICES = ("seed", "repeats", "threads")  # of the user, beside the size
+SAME = ("experiment", "size", "machine", "key", "origin", *CHOICES)
+# What the report needs of a line, by field; what is inside a result is the experiment's own.
+RUN = {"run": str, "machine": dict, "left_out": dict}
+MACHINE = {"name": str, "system": str, "versions": dict, "gpu": dict | None, "memory": int}
+GPU = {"name": str, "memory": int}
+TASK = {
+    **dict.fromkeys(("experiment", "size", "machine", "key", "graph", "engine", "origin", "run"), str),
+    **dict.fromkeys(CHOICES, int),
+    "params": dict,
+    "commit": str | None,
+}
+RESULT = {"seconds": list, "result": dict}
 
 
 def identity(line: dict[str, Any]) -> tuple:
@@ -42,17 +56,36 @@ def strict(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of one file; one that is torn ends it or is passed over."""
+def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The lines of one file that can be reported, and how many others there are: torn ones, or of another program."""
     with refusing(path):
-        text = path.read_text(encoding="utf-8", errors="replace")
-    for line in text.split("\n"):
-        try:
-            found = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(found, dict) and found.get("record") in ("run", "task"):
-            yield found
+        lines = [line for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if line.strip()]
+    good = [found for found in map(_read_line, lines) if is_whole(found)]
+    return good, len(lines) - len(good)
+
+
+def _read_line(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_whole(line: Any) -> bool:
+    """Whether this is a run or a task that can be reported: all fields are there, of the right types."""
+    if not isinstance(line, dict):
+        return False
+    if line.get("record") == "run":
+        machine = line.get("machine")
+        gpu = machine.get("gpu") if isinstance(machine, dict) else None
+        whole = _has(line, RUN) and _has(machine, MACHINE) and (gpu is None or _has(gpu, GPU))
+        return whole and all(isinstance(reason, str) for reason in line["left_out"].values())
+    known = line.get("experiment") in ORDER and line.get("size") in SIZES
+    return line.get("record") == "task" and known and _has(line, TASK) and (_has(line, RESULT) or "error" in line)
+
+
+def _has(value: Any, fields: dict[str, Any]) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(name), kind) for name, kind in fields.items())
 
 
 class Store:
@@ -62,12 +95,15 @@ class Store:
         self.folder = folder
         self.runs: dict[str, dict[str, Any]] = {}
         self.tasks: dict[tuple, dict[str, Any]] = {}
+        self.passed_over = 0  # lines
         self._file = None
         for path in sorted(folder.glob("*.jsonl")):
             self._take(path)
 
     def _take(self, path: Path) -> None:
-        for line in read_lines(path):
+        lines, others = read_lines(path)
+        self.passed_over += others
+        for line in lines:
             if line["record"] == "run":
                 self.runs[line["run"]] = line
             else:
@@ -107,11 +143,13 @@ class Store:
     def merge(self, other: Path) -> int:
         """Append what another folder, or file, has and this one has not; returns how many tasks."""
         paths = sorted(other.glob("*.jsonl")) if other.is_dir() else [other]
-        if not paths or not all(path.exists() for path in paths):
+        found = [read_lines(path) for path in paths if path.exists()]
+        if not any(lines for lines, _ in found):
             raise TrothError(f"{other}: no results there; a folder of results holds {FILE}")
         fresh = 0
-        for path in paths:
-            for line in read_lines(path):
+        for lines, others in found:
+            self.passed_over += others
+            for line in lines:
                 if line["record"] == "run" and line["run"] not in self.runs:
                     self.append(line)
                 elif line["record"] == "task" and not self.has(line):

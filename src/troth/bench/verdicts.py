@@ -13,8 +13,8 @@ WEIGHT = 5  # per cent of a weight, or of a number of pairs: nearer is similar
 IDEAL = 0.5  # of the ideal speedup: more is good scaling
 
 RULE = (
-    "One rule decides what is held. A number of times, the greatest of a document's (its “up to”) too, is held where "
-    f"ours is within {100 * QUARTER:.0f} per cent of it, exceeded above and not held below; a share of the graphs "
+    "One rule decides what is held. A number of times, a document's “up to” included, is held where ours "
+    f"is within {100 * QUARTER:.0f} per cent of it, exceeded above and not held below; a share of the graphs "
     f"likewise, within {100 * POINTS:.0f} points; a formula where what was measured is nowhere further from it than "
     f"{CLOSE}. Times are similar, and an effect is minor, within {100 * QUARTER:.0f} per cent; more is large, much or "
     f"significant. Weights and numbers of pairs are similar within {WEIGHT} per cent, and significantly lower beyond. "

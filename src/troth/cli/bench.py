@@ -24,11 +24,11 @@ def _words(given: list[str] | None) -> list[str]:
 
 
 def bench(
+    ctx: typer.Context,
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Experiments; by default all.")] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Where results, figures and the report go."),
-    ] = None,
+        str, typer.Option("--output", "-o", metavar="FOLDER", help="Where results, figures and the report go.")
+    ] = "",
     size: Annotated[
         Size, typer.Option("--size", help="tiny takes seconds, small minutes, full what memory holds.")
     ] = Size.small,
@@ -44,7 +44,10 @@ def bench(
     ] = None,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Runs of each measurement.")] = 10,
     seed: o.SeedOption = 0,
-    threads: o.ThreadsOption = None,
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", metavar="N", min=1, help="CPU threads of most measurements. [default: all cores]"),
+    ] = None,
     minutes: Annotated[
         float | None,
         typer.Option("--minutes", metavar="N", min=0, help="Stop after so long; the same command goes on."),
@@ -85,23 +88,41 @@ def bench(
     chosen = list(names or experiments.names())
     for name in chosen:
         experiments.load(name)
-    if output is None:
+    if not output:
         raise TrothError("troth bench needs --output FOLDER, where results, figures and the report go")
+    if report_only:
+        _refuse_choices(ctx)
+    for needed in (Path(output), Path(output) / "figures"):
+        if needed.exists() and not needed.is_dir():
+            raise TrothError(f"{needed}: not a folder, and --output needs one there")
     from troth.bench import figures
     from troth.bench.setting import Setting
     from troth.bench.store import Store
 
     figures.pyplot()  # refuse before any work where figures cannot be drawn
-    with Store(output) as store:
+    with Store(Path(output)) as store:
         for other in merge or ():
             typer.echo(f"{other}: {store.merge(other)} tasks taken in")
+        if store.passed_over:
+            typer.echo(
+                f"troth: passed over {store.passed_over} lines that are no results of troth bench, or torn", err=True
+            )
         setting = Setting(
             size=size.value, graphs=_words(graphs), engines=_words(engines), repeats=repeats, seed=seed,
             threads=threads, folder=folder, cache=cache,
         )  # fmt: skip
         fine = report_only or _measure(chosen, setting, store, minutes)
-        fine &= _draw(store, output, must=report_only)
+        fine &= _draw(store, must=report_only)
     raise typer.Exit(code=0 if fine else 1)
+
+
+def _refuse_choices(ctx: typer.Context) -> None:
+    """What is drawn again is all that is stored: a choice of what to measure would be passed over."""
+    given = [name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"]
+    for name in given:
+        if name not in ("report_only", "output", "merge"):
+            word = "names of experiments" if name == "names" else f"--{name}"
+            raise TrothError(f"--report-only draws all that is stored: leave out {word}")
 
 
 def _measure(names: list[str], setting: Setting, store: Store, minutes: float | None) -> bool:
@@ -116,25 +137,29 @@ def _measure(names: list[str], setting: Setting, store: Store, minutes: float | 
         raise
     for line in grouped(setting.left_out):
         typer.echo(f"left out: {line}")
+    for line in grouped(outcome.reasons):
+        typer.echo(f"could not be measured: {line}")
     typer.echo(
-        f"{outcome.measured} measured, {outcome.stored} were there, {outcome.failed} failed, {outcome.left} left"
+        f"{outcome.measured} measured, {outcome.stored} were there, "
+        + (f"{outcome.refused} could not be measured, " if outcome.refused else "")
+        + f"{outcome.failed} failed, {outcome.left} left"
         + ("; the same command goes on" if outcome.left else "")
     )
     return not outcome.failed
 
 
-def _draw(store: Store, output: Path, must: bool) -> bool:
+def _draw(store: Store, must: bool) -> bool:
     """Write the report, where there is something to report; False where a part of it could not be drawn."""
     from troth.bench import report
 
     if not store.tasks and not must:
         return True
     with waiting("drawing"):
-        pages = report.write(store, output)
+        pages = report.write(store, store.folder)
     for page in pages:
         for problem in page.crowded + ([f"{page.experiment}: {page.fault}"] if page.fault else []):
             typer.echo(f"troth: could not be drawn well: {problem}", err=True)
-    typer.echo(f"report: {output / 'index.html'}")
+    typer.echo(f"report: {store.folder / 'index.html'}")
     return not any(page.fault for page in pages)
 
 
@@ -143,7 +168,9 @@ def _print_catalogue(folder: Path | None) -> None:
 
     found = catalogue.instances() + (catalogue.of_folder(folder) if folder else [])
     rows = [("name", "family", "vertices", "edges", "spec")]
-    rows += [(each.name, each.family, f"{each.vertices:,}", f"{each.edges:,}", each.spec) for each in found]
+    for each in found:
+        guess = "~" if each.family == "file" else ""  # by the file's length; reading it may take minutes
+        rows.append((each.name, each.family, f"{guess}{each.vertices:,}", f"{guess}{each.edges:,}", each.spec))
     widths = [max(len(row[at]) for row in rows) for at in range(4)]
     for row in rows:
         cells = [row[0].ljust(widths[0]), row[1].ljust(widths[1]), row[2].rjust(widths[2]), row[3].rjust(widths[3])]

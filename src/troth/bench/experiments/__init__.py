@@ -40,8 +40,9 @@ def load(name: str) -> ModuleType:
     'sizes'
     """
     if name not in names():
-        near = get_close_matches(name, names(), 1) or names()
-        raise TrothError(f"{name!r} is not an experiment; the nearest is {near[0]} (troth bench --list has all)")
+        near = get_close_matches(name, names(), 1)
+        said = f"the nearest is {near[0]} (troth bench --list has all)" if near else f"there are {', '.join(names())}"
+        raise TrothError(f"{name!r} is not an experiment; {said}")
     return import_module(_module(name))
 
 

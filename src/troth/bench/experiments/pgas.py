@@ -62,10 +62,10 @@ LIMIT = {"tiny": 120.0, "small": 180.0, "full": 240.0}  # seconds of a job
 
 
 def tasks(setting: Setting) -> list[Task]:
+    wanted = [name for name in LABELS if setting.wants(name)]
     if setting.mpiexec is None:
         setting.leave_out(NAME, "mpi4py or mpiexec is not installed")
         return []
-    wanted = [name for name in LABELS if setting.wants(name)]
     chosen = {} if len(wanted) == len(LABELS) else {"engines": " ".join(wanted)}
     most = max(setting.cores, 2 if setting.size == "tiny" else 1)
     counts = [count for count in RANKS[setting.size] if count <= most] if wanted else []

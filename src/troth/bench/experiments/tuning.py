@@ -137,7 +137,7 @@ SAID = (
     "vertices per warp have a large impact on performance, threads per block a relatively minor one",
     "8 vertices per warp perform best",
     "256 vertices per warp perform worst",
-    "their time is as high as 30 times that of the best combination",
+    "256 vertices per warp take up to 30 times as long as the best combination",
     "fewer than 8 vertices per warp perform worse",
 )
 

@@ -158,7 +158,7 @@ def _gpu_claims(records: list[dict[str, Any]], page: Page) -> None:
     ours = f"at most {figures.ratio(behind[worst])} times ({worst})"
     rounds = {each["graph"]: each["result"]["stats"]["rounds"] for each in records if each["engine"] == NOSYNC}
     low, high = min(rounds, key=rounds.get), max(rounds, key=rounds.get)
-    why = f"no warp needs more than {rounds[high]} iterations, so the others of its block do not wait long for it"
+    why = f"no warp needs more than {rounds[high]} iterations, so there is little load to balance"
     page.claim(said[1], ours, reached(behind[worst], 4), why)
     means = {name: geometric_mean(ratios(four, name, NOSYNC).values()) for name in (SYNCLB, SYNCNOLB, HYBRID)}
     spelled = ", ".join(f"{LABELS[name]} {mean:.2f}" for name, mean in means.items())
