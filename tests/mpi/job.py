@@ -198,6 +198,24 @@ def delays(comm, cases: str) -> None:
             check(part, *engine, same.choice(TIES), *right)
 
 
+def refused_calls(comm, graph):
+    """What Python alone can ask for, some of it of one rank only, and why all ranks refuse it."""
+
+    def split(owners):
+        return lambda: mpi.from_graph(graph, partition=owners)
+
+    owners = np.zeros(graph.n, np.int64)
+    yield "the owners: int64 of shape (3,)", split(owners[:3])
+    yield "the owners: int64 of shape (129,)", split(np.append(owners, 0))
+    yield "rank 1: the owners: int64 of shape (127,)", split(owners[: graph.n - (comm.rank == 1)])
+    yield "the owners: float64 of shape", split(owners + 0.5)
+    yield "vertex 0 is owned by -1, but the ranks are 0 to 2", split(owners - 1)
+    yield "rank 2: the owners: vertex 127 is owned by 3", split(np.append(owners[1:], 3))
+    yield "partition of type list", split(owners.tolist())
+    other = troth.generate("path", n=9) if comm.rank == 1 else graph
+    yield "rank 1: a graph of 9 vertices and 8 edges, but rank 0 has one of 128", lambda: mpi.from_graph(other)
+
+
 def command_line(comm, folder: str, refused: str) -> None:
     """The command line on all ranks: rank 0 alone speaks, and what is refused is refused by all, in one line."""
 
@@ -217,6 +235,16 @@ def command_line(comm, folder: str, refused: str) -> None:
         assert reason in err, (words, err)
 
     graph = troth.read("g.csr")
+    for reason, call in refused_calls(comm, graph):
+        try:
+            call()
+        except troth.TrothError as error:
+            reasons = comm.allgather(str(error))
+            assert set(reasons) == {str(error)}, reasons
+            assert reason in str(error), (reason, error)
+        else:
+            raise AssertionError(f"not refused: {reason}")
+
     m = troth.match(graph, device="cpu", certify=True)
     words = ("-a", "async-notify", "--partition", "hash", "--certify", "-o", "mates.txt", "--json")
     code, out, _ = run("match", "g.csr", *words)
