@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -210,6 +211,9 @@ REFUSALS = [
     (["match", "nowhere.csr"], "not a folder"),
     (["match", "unsorted.csr"], "row 5 is not clean"),
     (["match", "uneven.csr"], "the two directions of some edge differ"),
+    (["match", "large.csr", "--certify"], "a weight is 2^63 or more; scale the weights or convert them to float64"),
+    (["match", "long.csr"], f"weights of type {np.dtype(np.longdouble)} are not accepted: convert to float64"),
+    (["match", "half.csr"], "weights of type float16 are not taken: troth convert it first"),
     (["match", "path:n=9", "--partition", "nowhere"], "not a file"),
     (["match", "path:n=9", "--partition", "metis"], "needs a whole graph"),
     (["match", "path:n=9", "--partition", "few.txt"], "8 owners, but the graph has 9 vertices"),
@@ -230,13 +234,18 @@ REFUSALS = [
 @pytest.fixture
 def damaged(tmp_path):
     """A folder with what the refusals need."""
-    for name in ("unsorted", "uneven"):
-        folder = tmp_path / f"{name}.csr"
-        troth.write(troth.generate("path", n=7), folder)
-        array = "indices" if name == "unsorted" else "weights"
-        values = np.load(folder / f"{array}.npy")
-        values[9:11] = values[9:11][::-1] if name == "unsorted" else values[9:11] * 2
-        np.save(folder / f"{array}.npy", values)
+    path = troth.generate("path", n=7)
+    indices, weights = path.indices.copy(), path.weights.copy()
+    indices[9:11] = indices[9:11][::-1]
+    weights[9:11] *= 2
+    for name, some in (
+        ("unsorted", {"indices": indices}),
+        ("uneven", {"weights": weights}),
+        ("large", {"weights": np.full(12, 2**63, np.uint64)}),
+        ("long", {"weights": np.ones(12, np.longdouble)}),
+        ("half", {"weights": np.ones(12, np.float16)}),
+    ):
+        troth.write(replace(path, **some), tmp_path / f"{name}.csr")
     (tmp_path / "owners.txt").write_text("0\n" * 7 + "99\n")
     (tmp_path / "few.txt").write_text("0\n" * 8)
     np.save(tmp_path / "owners.npy", np.array([0] * 7 + [99]))
