@@ -104,6 +104,7 @@ def checked(store):
                 if mates[4][x] >= 0:
                     mates[4][mates[4][x]] = -1
             mates[4][u], mates[4][v] = v, u
+        mates[2] = mates[2].astype(draw.choice([np.int64, np.uint64]))  # -1 becomes 2^64 - 1, which is nobody
         reports = [troth.verify(graph, mate, promises_dominance=draw.random() < 0.5) for mate in mates]
         found.append((graph, list(zip(mates, reports, strict=True))))
     return store("checked", found)
