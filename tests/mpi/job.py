@@ -106,7 +106,7 @@ def families(comm, folder: str) -> None:
     for number, text in enumerate(FAMILIES):
         graph = troth.read(text)
         answer = troth.match(graph, device="cpu", threads=1).mate
-        stored = f"{folder}/{number}.csr"
+        stored = Path(folder, f"{number}.csr")
         if comm.rank == 0:
             troth.write(graph, stored)
         comm.Barrier()
@@ -205,6 +205,7 @@ def refused_calls(comm, graph):
     def split(owners):
         return lambda: mpi.from_graph(graph, partition=owners)
 
+    yield "troth.mpi.load takes a .csr folder or a family, not a Graph", lambda: mpi.load(graph)
     owners = np.zeros(graph.n, np.int64)
     yield "the owners: int64 of shape (3,)", split(owners[:3])
     yield "the owners: int64 of shape (129,)", split(np.append(owners, 0))

@@ -12,6 +12,7 @@ The result is the graph that ``troth.generate`` makes, row by row and bit for bi
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 from functools import partial
@@ -37,7 +38,7 @@ BUCKETS = 1 << 16  # of vertices, for the balance of drawn families
 BATCH = 1 << 20  # edges that a rank draws and sends away at once
 
 
-def load(source: str, comm=None, partition: str = "block") -> DistGraph:
+def load(source: str | os.PathLike, comm=None, partition: str = "block") -> DistGraph:
     """The part of a graph that this rank owns; all ranks together.
 
     Parameters
@@ -49,6 +50,10 @@ def load(source: str, comm=None, partition: str = "block") -> DistGraph:
     comm = world() if comm is None else comm
     with ending_the_job(comm):
         with agreeing(comm):
+            if not isinstance(source, (str, os.PathLike)):
+                kind = type(source).__name__
+                raise TrothError(f"troth.mpi.load takes a .csr folder or a family, not a {kind}: from_graph takes that")
+            source = os.fspath(source)
             check_source(source)
         return _from_family(source, comm, partition) if is_spec(source) else _from_csr(source, comm, partition)
 
