@@ -216,15 +216,17 @@ def refused_calls(comm, graph):
     yield "partition of type list", split(owners.tolist())
     other = troth.generate("path", n=9) if comm.rank == 1 else graph
     yield "rank 1: a graph of 9 vertices and 8 edges, but rank 0 has one of 128", lambda: mpi.from_graph(other)
+    part = mpi.from_graph(graph)
+    yield "rank 1: seed=None is not a whole number", lambda: mpi.match(part, seed=None if comm.rank == 1 else 0)
 
 
 def command_line(comm, folder: str, refused: str) -> None:
     """The command line on all ranks: rank 0 alone speaks, and what is refused is refused by all, in one line."""
 
-    def run(*words: str) -> tuple[int, str, str]:
+    def run(*words: str, device: str = "mpi") -> tuple[int, str, str]:
         out, err = StringIO(), StringIO()
         with redirect_stdout(out), redirect_stderr(err):
-            code = main([*words, "--device", "mpi"])
+            code = main([*words, "--device", device])
         codes, outs, errs = zip(*comm.allgather((code, out.getvalue(), err.getvalue())), strict=True)
         assert set(codes) == {code}, (words, codes, errs)
         assert not any(outs[1:] + errs[1:]), (words, outs, errs)
@@ -235,6 +237,7 @@ def command_line(comm, folder: str, refused: str) -> None:
         code, _, err = run(*words)
         assert (code, err.count("\n")) == (2, 1), (words, code, err)
         assert reason in err, (words, err)
+    assert "not a folder" in run("match", "nowhere.csr", "-a", "sync-poll", device="auto")[2]
 
     graph = troth.read("g.csr")
     for reason, call in refused_calls(comm, graph):
