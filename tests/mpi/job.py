@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 import random
+import re
 import signal
 import sys
 import time
@@ -19,6 +20,7 @@ from dataclasses import asdict
 from io import StringIO
 from itertools import count, cycle, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -139,11 +141,43 @@ def families(comm, folder: str) -> None:
         assert (part.own * 7 % comm.size == comm.rank).all()
 
 
+def documented() -> list[tuple[str, dict, list[int]]]:
+    """The table of docs/cluster.md: engine, options, bytes."""
+    guide = Path(__file__).parents[2].joinpath("docs", "cluster.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `-a ([\w-]+)(?: -O (\w+)=(\w+))?` \|([\d| ]+)\|$", guide, re.MULTILINE)
+    assert len(rows) == 7, guide
+    return [(row[0], {row[1]: row[2]} if row[1] else {}, [int(size) for size in row[3].split("|")]) for row in rows]
+
+
+def matching_fits(part, check: bool) -> None:
+    """Matching takes no more than the guide says, of Python's memory and, in windows, of MPI's."""
+    from mpi4py import MPI
+
+    win, windows = MPI.Win, []
+
+    def allocate(size: int, *args, **words):
+        windows.append(size)
+        return win.Allocate(size, *args, **words)
+
+    MPI.Win = SimpleNamespace(Allocate=allocate)
+    counts = part.owned, len(part.ghost_owner), len(part.boundary), part.crossing
+    for algorithm, options, sizes in documented():
+        windows.clear()
+        tracemalloc.start()
+        mpi.match(part, algorithm, **options)
+        peak = tracemalloc.get_traced_memory()[1] + sum(windows)
+        tracemalloc.stop()
+        assert not check or peak <= np.dot(sizes, counts), (part, algorithm, options, peak)
+    MPI.Win = win
+
+
 def memory(comm, folder: str) -> None:
     """The largest part is total / ranks, plus what a ghost takes; loading it takes at most as much again, and half."""
     sources.BATCH = 1 << 12  # as small against these graphs as the true one is against those that need a cluster
     # The first of each kind only compiles.
-    for number, text in enumerate(("grid:rows=2,cols=2", "rmat:scale=3", "grid:rows=200,cols=250", "rmat:scale=13")):
+    for number, text in enumerate(
+        ("grid:rows=2,cols=2,dtype=float64", "rmat:scale=3", "grid:rows=200,cols=250,dtype=float64", "rmat:scale=13")
+    ):
         stored = f"{folder}/{number}.csr"
         if comm.rank == 0:
             troth.write(troth.read(text), stored)
@@ -160,6 +194,8 @@ def memory(comm, folder: str) -> None:
                     total = 12 * part.n + 2 * part.m * (4 + part.weights.itemsize)
                     bound = 1.1 * total / ranks + 20 * ghosts
                     assert number < 2 or (size <= bound and peak <= 2.5 * bound), (part, source, partition, size, peak)
+                    if ranks == 4 and source == text and partition == ("block", "hash")[number % 2]:
+                        matching_fits(part, number > 1)
             some.Free()
 
 
