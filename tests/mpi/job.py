@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 import random
+import re
 import signal
 import sys
 import time
@@ -19,8 +20,10 @@ from dataclasses import asdict
 from io import StringIO
 from itertools import count, cycle, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 import troth
 from troth import mpi
@@ -105,7 +108,7 @@ def families(comm, folder: str) -> None:
     for number, text in enumerate(FAMILIES):
         graph = troth.read(text)
         answer = troth.match(graph, device="cpu", threads=1).mate
-        stored = f"{folder}/{number}.csr"
+        stored = Path(folder, f"{number}.csr")
         if comm.rank == 0:
             troth.write(graph, stored)
         comm.Barrier()
@@ -138,11 +141,43 @@ def families(comm, folder: str) -> None:
         assert (part.own * 7 % comm.size == comm.rank).all()
 
 
+def documented() -> list[tuple[str, dict, list[int]]]:
+    """The table of docs/cluster.md: engine, options, bytes."""
+    guide = Path(__file__).parents[2].joinpath("docs", "cluster.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `-a ([\w-]+)(?: -O (\w+)=(\w+))?` \|([\d| ]+)\|$", guide, re.MULTILINE)
+    assert len(rows) == 7, guide
+    return [(row[0], {row[1]: row[2]} if row[1] else {}, [int(size) for size in row[3].split("|")]) for row in rows]
+
+
+def matching_fits(part, check: bool) -> None:
+    """Matching takes no more than the guide says, of Python's memory and, in windows, of MPI's."""
+    from mpi4py import MPI
+
+    win, windows = MPI.Win, []
+
+    def allocate(size: int, *args, **words):
+        windows.append(size)
+        return win.Allocate(size, *args, **words)
+
+    MPI.Win = SimpleNamespace(Allocate=allocate)
+    counts = part.owned, len(part.ghost_owner), len(part.boundary), part.crossing
+    for algorithm, options, sizes in documented():
+        windows.clear()
+        tracemalloc.start()
+        mpi.match(part, algorithm, **options)
+        peak = tracemalloc.get_traced_memory()[1] + sum(windows)
+        tracemalloc.stop()
+        assert not check or peak <= np.dot(sizes, counts), (part, algorithm, options, peak)
+    MPI.Win = win
+
+
 def memory(comm, folder: str) -> None:
     """The largest part is total / ranks, plus what a ghost takes; loading it takes at most as much again, and half."""
     sources.BATCH = 1 << 12  # as small against these graphs as the true one is against those that need a cluster
     # The first of each kind only compiles.
-    for number, text in enumerate(("grid:rows=2,cols=2", "rmat:scale=3", "grid:rows=200,cols=250", "rmat:scale=13")):
+    for number, text in enumerate(
+        ("grid:rows=2,cols=2,dtype=float64", "rmat:scale=3", "grid:rows=200,cols=250,dtype=float64", "rmat:scale=13")
+    ):
         stored = f"{folder}/{number}.csr"
         if comm.rank == 0:
             troth.write(troth.read(text), stored)
@@ -159,6 +194,8 @@ def memory(comm, folder: str) -> None:
                     total = 12 * part.n + 2 * part.m * (4 + part.weights.itemsize)
                     bound = 1.1 * total / ranks + 20 * ghosts
                     assert number < 2 or (size <= bound and peak <= 2.5 * bound), (part, source, partition, size, peak)
+                    if ranks == 4 and source == text and partition == ("block", "hash")[number % 2]:
+                        matching_fits(part, number > 1)
             some.Free()
 
 
@@ -198,13 +235,34 @@ def delays(comm, cases: str) -> None:
             check(part, *engine, same.choice(TIES), *right)
 
 
+def refused_calls(comm, graph):
+    """What Python alone can ask for, some of it of one rank only, and why all ranks refuse it."""
+
+    def split(owners):
+        return lambda: mpi.from_graph(graph, partition=owners)
+
+    yield "troth.mpi.load takes a .csr folder or a family, not a Graph", lambda: mpi.load(graph)
+    owners = np.zeros(graph.n, np.int64)
+    yield "the owners: int64 of shape (3,)", split(owners[:3])
+    yield "the owners: int64 of shape (129,)", split(np.append(owners, 0))
+    yield "rank 1: the owners: int64 of shape (127,)", split(owners[: graph.n - (comm.rank == 1)])
+    yield "the owners: float64 of shape", split(owners + 0.5)
+    yield "vertex 0 is owned by -1, but the ranks are 0 to 2", split(owners - 1)
+    yield "rank 2: the owners: vertex 127 is owned by 3", split(np.append(owners[1:], 3))
+    yield "partition of type list", split(owners.tolist())
+    other = troth.generate("path", n=9) if comm.rank == 1 else graph
+    yield "rank 1: a graph of 9 vertices and 8 edges, but rank 0 has one of 128", lambda: mpi.from_graph(other)
+    part = mpi.from_graph(graph)
+    yield "rank 1: seed=None is not a whole number", lambda: mpi.match(part, seed=None if comm.rank == 1 else 0)
+
+
 def command_line(comm, folder: str, refused: str) -> None:
     """The command line on all ranks: rank 0 alone speaks, and what is refused is refused by all, in one line."""
 
-    def run(*words: str) -> tuple[int, str, str]:
+    def run(*words: str, device: str = "mpi") -> tuple[int, str, str]:
         out, err = StringIO(), StringIO()
         with redirect_stdout(out), redirect_stderr(err):
-            code = main([*words, "--device", "mpi"])
+            code = main([*words, "--device", device])
         codes, outs, errs = zip(*comm.allgather((code, out.getvalue(), err.getvalue())), strict=True)
         assert set(codes) == {code}, (words, codes, errs)
         assert not any(outs[1:] + errs[1:]), (words, outs, errs)
@@ -215,8 +273,16 @@ def command_line(comm, folder: str, refused: str) -> None:
         code, _, err = run(*words)
         assert (code, err.count("\n")) == (2, 1), (words, code, err)
         assert reason in err, (words, err)
+    assert "not a folder" in run("match", "nowhere.csr", "-a", "sync-poll", device="auto")[2]
 
     graph = troth.read("g.csr")
+    for reason, call in refused_calls(comm, graph):
+        with pytest.raises(troth.TrothError) as refusal:
+            call()
+        reasons = comm.allgather(str(refusal.value))
+        assert len(set(reasons)) == 1, reasons
+        assert reason in reasons[0], (reason, reasons[0])
+
     m = troth.match(graph, device="cpu", certify=True)
     words = ("-a", "async-notify", "--partition", "hash", "--certify", "-o", "mates.txt", "--json")
     code, out, _ = run("match", "g.csr", *words)

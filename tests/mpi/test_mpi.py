@@ -8,6 +8,7 @@ import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,7 @@ def checked(store):
                 if mates[4][x] >= 0:
                     mates[4][mates[4][x]] = -1
             mates[4][u], mates[4][v] = v, u
+        mates[2] = mates[2].astype(draw.choice([np.int64, np.uint64]))  # -1 becomes 2^64 - 1, which is nobody
         reports = [troth.verify(graph, mate, promises_dominance=draw.random() < 0.5) for mate in mates]
         found.append((graph, list(zip(mates, reports, strict=True))))
     return store("checked", found)
@@ -179,6 +181,14 @@ def test_without_mpiexec(tmp_path):
     assert len((tmp_path / "mates.txt").read_text().splitlines()) == 5
 
 
+def test_progress():
+    from troth.mpi.matching import match_whole
+
+    seen = []
+    match_whole(troth.generate("path", n=5), "suitor", "hash", 0, None, {}, lambda *what: seen.append(what))
+    assert seen == [("match", 0, 5), ("match", 5, 5)]
+
+
 def test_without_mpi4py(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(troth.TrothError, match=r"pip install .troth\[mpi\]"):
@@ -210,6 +220,9 @@ REFUSALS = [
     (["match", "nowhere.csr"], "not a folder"),
     (["match", "unsorted.csr"], "row 5 is not clean"),
     (["match", "uneven.csr"], "the two directions of some edge differ"),
+    (["match", "large.csr", "--certify"], "a weight is 2^63 or more; scale the weights or convert them to float64"),
+    (["match", "long.csr"], f"weights of type {np.dtype(np.longdouble)} are not accepted: convert to float64"),
+    (["match", "half.csr"], "weights of type float16 are not taken: troth convert it first"),
     (["match", "path:n=9", "--partition", "nowhere"], "not a file"),
     (["match", "path:n=9", "--partition", "metis"], "needs a whole graph"),
     (["match", "path:n=9", "--partition", "few.txt"], "8 owners, but the graph has 9 vertices"),
@@ -220,6 +233,8 @@ REFUSALS = [
     (["match", "path:n=9", "-o", "nowhere/mates.txt"], "there is no folder"),
     (["match", "path:n=9", "-a", "sync-poll", "-O", "capacity=3"], "no option 'capacity'"),
     (["match", "path:n=9", "-a", "async-notify", "-O", "capacity=0"], "from 1 to"),
+    (["match", "path:n=9", "--threads", "100000"], "threads=100000: give a whole number from 1 to"),
+    (["match", "path:n=9", "-a", "sync-poll", "--threads", "2"], "one thread a rank, not 2: start more ranks"),
     (["match", "path:n=9", "-a", "greedy"], "has no engine on device='mpi'"),
     (["verify", "path:n=6", "nowhere.txt"], "nowhere.txt: No such file"),
     (["verify", "path:n=6", "wrong.txt"], "wrong.txt, line 5: '6' is not a mate"),
@@ -230,13 +245,18 @@ REFUSALS = [
 @pytest.fixture
 def damaged(tmp_path):
     """A folder with what the refusals need."""
-    for name in ("unsorted", "uneven"):
-        folder = tmp_path / f"{name}.csr"
-        troth.write(troth.generate("path", n=7), folder)
-        array = "indices" if name == "unsorted" else "weights"
-        values = np.load(folder / f"{array}.npy")
-        values[9:11] = values[9:11][::-1] if name == "unsorted" else values[9:11] * 2
-        np.save(folder / f"{array}.npy", values)
+    path = troth.generate("path", n=7)
+    indices, weights = path.indices.copy(), path.weights.copy()
+    indices[9:11] = indices[9:11][::-1]
+    weights[9:11] *= 2
+    for name, some in (
+        ("unsorted", {"indices": indices}),
+        ("uneven", {"weights": weights}),
+        ("large", {"weights": np.full(12, 2**63, np.uint64)}),
+        ("long", {"weights": np.ones(12, np.longdouble)}),
+        ("half", {"weights": np.ones(12, np.float16)}),
+    ):
+        troth.write(replace(path, **some), tmp_path / f"{name}.csr")
     (tmp_path / "owners.txt").write_text("0\n" * 7 + "99\n")
     (tmp_path / "few.txt").write_text("0\n" * 8)
     np.save(tmp_path / "owners.npy", np.array([0] * 7 + [99]))

@@ -30,7 +30,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
     from troth.cli.app import app
 
-    refuse = partial(_refuse, silent=_leaves_speaking(sys.argv[1:] if args is None else args))
+    refuse = partial(_refuse, sys.argv[1:] if args is None else args)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold what the terminal cannot show
     usage_error = typer.BadParameter.__base__  # click's, or typer's own where typer carries click inside
@@ -38,7 +38,7 @@ def main(args: Sequence[str] | None = None) -> int:
         code = typer.main.get_command(app)(args=args, prog_name="troth", standalone_mode=False) or 0
         sys.stdout.flush()
     except TrothError as error:
-        return refuse(str(error))
+        return refuse(error)
     except usage_error as error:
         command = error.ctx.command_path if error.ctx else "troth"
         return refuse(f"{error.format_message()} (see {command} --help)")
@@ -57,13 +57,15 @@ def main(args: Sequence[str] | None = None) -> int:
     return code
 
 
-def _leaves_speaking(words: Sequence[str]) -> bool:
+def _leaves_speaking(words: Sequence[str], reason: TrothError | str) -> bool:
     """Whether another process says what is wrong: the ranks of a cluster run refuse together, and rank 0 speaks."""
-    on_ranks = any(word in ("mpi", "--device=mpi") for word in words)
-    return on_ranks and launched_rank() not in (None, "0")
+    from troth.mpi import AgreedError
+
+    together = isinstance(reason, AgreedError) or any(word in ("mpi", "--device=mpi") for word in words)
+    return together and launched_rank() not in (None, "0")
 
 
-def _refuse(reason: str, code: int = 2, *, silent: bool) -> int:
-    if not silent:
-        print("troth:", " ".join(reason.splitlines()), file=sys.stderr)
+def _refuse(words: Sequence[str], reason: TrothError | str, code: int = 2) -> int:
+    if not _leaves_speaking(words, reason):
+        print("troth:", " ".join(str(reason).splitlines()), file=sys.stderr)
     return code

@@ -56,7 +56,10 @@ TiesOption = Annotated[
 ThreadsOption = Annotated[
     int | None,
     typer.Option(
-        "--threads", metavar="N", min=1, help="CPU threads; the result does not depend on it. [default: all cores]"
+        "--threads",
+        metavar="N",
+        min=1,
+        help="CPU threads; the result does not depend on it. [default: all cores; one for each MPI rank]",
     ),
 ]
 GpuThreadsOption = Annotated[

@@ -143,10 +143,11 @@ def verify(
         around = graph.neighbourhood()
         mate = np.empty(len(graph.globals), np.int64)
         mate[: graph.owned] = own
+        mate[: graph.owned][own >= graph.n] = -2  # so that no number wraps into a mate
         graph.to_ghosts(around, mate[: graph.owned], mate[graph.owned :])
         part = part_of(graph)
         held = np.zeros(len(graph.globals), weight_bits(graph.weights).dtype)
-        reason = _broken(graph, mate, hold(part, graph.n, mate, held))
+        reason = _broken(graph, own, hold(part, graph.n, mate, held))
         if reason:
             around.free()
             return Report(False, False, False, reason=reason, promises_dominance=promises_dominance)
@@ -191,20 +192,25 @@ def _least(comm, value: int) -> int:
     return int(number[0])
 
 
-def _broken(graph: DistGraph, mate: np.ndarray, place: int) -> str:
+def _known(comm, value: Any) -> Any:
+    """What the rank says that knows; the others say None."""
+    return next(found for found in comm.allgather(value) if found is not None)
+
+
+def _broken(graph: DistGraph, own: np.ndarray, place: int) -> str:
     """Why the first vertex whose mate is no mate has none; empty where all have."""
     comm = graph.comm
     mine = int(graph.own[place]) if place >= 0 else NOBODY
     v = _least(comm, mine)
     if v == NOBODY:
         return ""
-    u = _least(comm, int(mate[place]) if mine == v else NOBODY)
+    u = _known(comm, int(own[place]) if mine == v else None)
     if not -1 <= u < graph.n:
         return f"vertex {v}: its mate {u} is not a vertex: 0 to {graph.n - 1}, or -1 for none"
     if u == v:
         return f"vertex {v} is its own mate"
     at = int(np.searchsorted(graph.own, u))
-    back = _least(comm, int(mate[at]) if at < graph.owned and graph.own[at] == u else NOBODY)
+    back = _known(comm, int(own[at]) if at < graph.owned and graph.own[at] == u else None)
     if back != v:
         return f"vertex {v}: its mate is {u}, but the mate of {u} is {back}"
     return f"vertex {v}: its mate {u} is not a neighbour"
@@ -219,4 +225,4 @@ def _first_edge(graph: DistGraph, place: int, entry: int) -> tuple[int, int, int
     found = None
     if mine == u:
         found = (u, int(graph.globals[graph.indices[entry]]), graph.weights[entry].item())
-    return next(edge for edge in graph.comm.allgather(found) if edge)
+    return _known(graph.comm, found)

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from troth.cpu._jit import kernel
+from troth.errors import TrothError
 from troth.graph import Graph
+from troth.mpi import agreeing, ending_the_job, world
 from troth.mpi.exchange import Neighbourhood, reduce, scatter_to_owners, starts_of, sum_over, swap
-from troth.mpi.partition import Table, balanced_blocks, even_blocks, make_partition
+from troth.mpi.partition import balanced_blocks, make_partition
 from troth.order import weight_bits
 
 
@@ -202,22 +204,24 @@ def _range(comm, weights: np.ndarray) -> tuple[int, int, int]:
 
 def from_graph(graph: Graph, comm=None, partition: str | np.ndarray = "block") -> DistGraph:
     """The parts of a graph that every rank has, whole. ``partition`` may also be the array of owners."""
-    from troth.mpi import world
-
     comm = world() if comm is None else comm
-    if isinstance(partition, np.ndarray):
-        first, last = even_blocks(graph.n, comm.size).starts[comm.rank : comm.rank + 2]
-        split = Table(comm, graph.n, np.ascontiguousarray(partition[first:last], np.int32))
-    else:
+    with ending_the_job(comm):
+        n, m = comm.bcast((graph.n, graph.m))
+        with agreeing(comm):
+            if (graph.n, graph.m) != (n, m):
+                raise TrothError(
+                    f"a graph of {graph.n} vertices and {graph.m} edges, but rank 0 has one of {n} and {m}: "
+                    "give every rank the same"
+                )
         split = make_partition(
             partition,
             comm,
-            graph.n,
-            lambda: balanced_blocks(lambda v: int(graph.indptr[v]), graph.n, comm.size),
+            n,
+            lambda: balanced_blocks(lambda v: int(graph.indptr[v]), n, comm.size),
             lambda: (graph.indptr, graph.indices),
         )
-    own = split.mine(comm.rank)
-    return take_rows(comm, graph.n, split, own, graph.indptr, graph.indices, graph.weights)
+        own = split.mine(comm.rank)
+        return take_rows(comm, n, split, own, graph.indptr, graph.indices, graph.weights)
 
 
 @kernel

@@ -16,10 +16,10 @@ import numpy as np
 from troth.cpu._jit import kernel
 from troth.cpu._team import thread_count
 from troth.cpu.verify import BLOCK
-from troth.engines import find_engine, read_options
+from troth.engines import Engine, find_engine, read_options
 from troth.errors import TrothError
 from troth.graph import Graph, check_seed
-from troth.mpi import ending_the_job
+from troth.mpi import agreeing, ending_the_job
 from troth.mpi.exchange import barrier, reduce, scatter_to_owners, sum_over
 from troth.mpi.graph import DistGraph, from_graph
 from troth.mpi.partition import even_blocks
@@ -98,7 +98,7 @@ def match(
     ties, seed
         as in ``troth.match``; ``ties="high"`` is the rule of Thorsen and Merkey
     threads
-        of each rank; 1 where not given. The four variants use one.
+        of each rank; 1 where not given, and always of the four variants
     **options
         the engine's own (see ``engines.py``)
 
@@ -108,15 +108,14 @@ def match(
     """
     if not isinstance(graph, DistGraph):
         raise TrothError("troth.mpi.match takes a distributed graph: troth.mpi.load or troth.mpi.from_graph make one")
-    engine = find_engine(algorithm, "mpi", options)
-    chosen = read_options(engine, options)
-    seed = check_seed(seed)
-    threads = 1 if threads is None else thread_count(threads, 0)
-    order = make_order(ties, seed, graph.bits_range())
     comm = graph.comm if comm is None else comm
-    if comm.size != graph.comm.size:
-        raise TrothError(f"comm has {comm.size} processes, but the graph was loaded on {graph.comm.size}")
     with ending_the_job(comm):
+        with agreeing(comm):
+            engine, threads, chosen = check_request(algorithm, threads, options)
+            seed = check_seed(seed)
+            order = make_order(ties, seed, graph.bits_range())
+            if comm.size != graph.comm.size:
+                raise TrothError(f"comm has {comm.size} processes, but the graph was loaded on {graph.comm.size}")
         run = engine.load()
         barrier(comm)
         begin = perf_counter()
@@ -126,9 +125,24 @@ def match(
     return DistMatching(graph, mate, weight, cardinality, algorithm, ties, seed, stats)
 
 
-def match_whole(graph: Graph, algorithm: str, ties: str, seed: int, threads, options: dict) -> tuple[np.ndarray, dict]:
+def check_request(algorithm: str, threads: int | None, options: dict) -> tuple[Engine, int, dict]:
+    """The engine, the threads of a rank and all options, or a refusal; needs no graph."""
+    engine = find_engine(algorithm, "mpi", options)
+    chosen = read_options(engine, options)
+    threads = 1 if threads is None else thread_count(threads, 0)
+    if threads > 1 and algorithm != "suitor":
+        raise TrothError(f"{algorithm} uses one thread a rank, not {threads}: start more ranks, or choose suitor")
+    return engine, threads, chosen
+
+
+def match_whole(
+    graph: Graph, algorithm: str, ties: str, seed: int, threads, options: dict, progress=None
+) -> tuple[np.ndarray, dict]:
     """``troth.match`` with ``device="mpi"``: every rank has the whole graph and gets all mates; all ranks together."""
+    report = progress or (lambda *_: None)
+    report("match", 0, graph.n)
     m = match(from_graph(graph.to("cpu")), algorithm, ties=ties, seed=seed, threads=threads, **options)
+    report("match", graph.n, graph.n)
     return m.whole(), m.stats
 
 

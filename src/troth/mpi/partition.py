@@ -1,4 +1,4 @@
-"""Who owns a vertex: blocks balanced by edges, a hash, METIS, or a file of owners.
+"""Who owns a vertex: blocks balanced by edges, a hash, METIS, or a list of owners, in a file or an array.
 
 A partition answers two questions: which vertices are mine, and which ranks own these. Blocks and the hash answer from a
 formula. The other two are a table of n owners, of which every rank keeps an even share: a question about vertex v goes
@@ -10,6 +10,7 @@ machine's memory.
 
 from __future__ import annotations
 
+import os
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
@@ -122,17 +123,17 @@ def my_lines(comm, n: int, parts: Iterable[np.ndarray]) -> tuple[np.ndarray, int
     return share, int(reduce(comm, np.array([came]), MPI.MAX)[0])
 
 
-def read_owners(comm, path: Path, n: int) -> np.ndarray:
-    """This rank's share of a file of owners: n lines (or a ``.npy`` array), entry v is the rank that owns vertex v."""
+def share_of_owners(comm, n: int, where: Path | str, parts: Iterable[np.ndarray]) -> np.ndarray:
+    """This rank's share of n owners, checked: entry v is the rank that owns vertex v."""
+    share, came = my_lines(comm, n, parts)
     most = comm.size - 1
-    share, came = my_lines(comm, n, _mapped(path) if path.suffix == ".npy" else _read(path, most))
     if came != n:
-        raise AgreedError(f"{path}: {came} owners, but the graph has {n} vertices")
+        raise AgreedError(f"{where}: {came} owners, but the graph has {n} vertices")
     with agreeing(comm):
         wrong = np.flatnonzero((share < 0) | (share > most))
         if len(wrong):
             v = even_blocks(n, comm.size).starts[comm.rank] + wrong[0]
-            raise TrothError(f"{path}: vertex {v} is owned by {share[wrong[0]]}, but the ranks are 0 to {most}")
+            raise TrothError(f"{where}: vertex {v} is owned by {share[wrong[0]]}, but the ranks are 0 to {most}")
     return share.astype(np.int32)
 
 
@@ -144,13 +145,17 @@ def _read(path: Path, most: int) -> Iterator[np.ndarray]:
         yield cells.one_a_line(0, most, uneven, wrong)
 
 
-def _mapped(path: Path) -> Iterator[np.ndarray]:
+def _mapped(path: Path, n: int) -> Iterator[np.ndarray]:
     from troth.io.files import refusing
 
     with refusing(path, ValueError):
         owners = np.load(path, mmap_mode="r", allow_pickle=False)
-    if owners.ndim != 1 or owners.dtype.kind not in "iu":
-        raise TrothError(f"{path}: {owners.dtype} of shape {owners.shape}, but owners are one row of whole numbers")
+    yield from _whole(path, n, owners)
+
+
+def _whole(where: Path | str, n: int, owners: np.ndarray) -> Iterator[np.ndarray]:
+    if owners.shape != (n,) or owners.dtype.kind not in "iu":
+        raise TrothError(f"{where}: {owners.dtype} of shape {owners.shape}, but owners are {n} whole numbers")
     yield owners
 
 
@@ -182,21 +187,29 @@ def scattered(comm, n: int, make: Callable[[], np.ndarray]) -> np.ndarray:
     return share
 
 
-def make_partition(name: str, comm, n: int, blocks: Callable[[], Blocks], whole: Callable | None) -> object:
-    """The partition of a name: "block", "hash", "metis" or a file of owners.
+def make_partition(
+    name: str | os.PathLike | np.ndarray, comm, n: int, blocks: Callable[[], Blocks], whole: Callable | None
+) -> object:
+    """The partition of a name, "block", "hash", "metis" or a file of owners, or of an array of owners.
 
     ``blocks`` makes the balanced blocks, ``whole`` the (indptr, indices) of the whole graph for METIS; None where no
     rank can have it.
     """
+    if isinstance(name, np.ndarray):
+        return Table(comm, n, share_of_owners(comm, n, "the owners", _whole("the owners", n, name)))
     if name == "block":
         return blocks()
     if name == "hash":
         return Hashed(n, comm.size)
     with agreeing(comm):
+        if not isinstance(name, (str, os.PathLike)):
+            raise TrothError(f"partition of type {type(name).__name__}: give a name, a file, or an array of owners")
         if name == "metis" and whole is None:
             raise TrothError("--partition metis needs a whole graph: generate it to a .csr folder first")
         if name != "metis" and not Path(name).is_file():
             raise TrothError(f"--partition {name} is not a file: choose {', '.join(NAMES)}, or a file of owners")
     if name == "metis":
         return Table(comm, n, scattered(comm, n, lambda: metis_owners(comm, *whole())))
-    return Table(comm, n, read_owners(comm, Path(name), n))
+    path = Path(name)
+    parts = _mapped(path, n) if path.suffix == ".npy" else _read(path, comm.size - 1)
+    return Table(comm, n, share_of_owners(comm, n, path, parts))

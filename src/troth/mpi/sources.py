@@ -12,6 +12,7 @@ The result is the graph that ``troth.generate`` makes, row by row and bit for bi
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 from functools import partial
@@ -25,7 +26,7 @@ from troth.errors import TrothError
 from troth.generate.host import DRAWS, lattice_row
 from troth.generate.spec import Request, is_spec, read_request, split_spec
 from troth.generate.weights import INCREASING, RULES, UNIT, edge_weight
-from troth.graph import MAX_VERTICES
+from troth.graph import MAX_VERTICES, _clean_type
 from troth.io.csr import open_csr
 from troth.mpi import AgreedError, agreeing, ending_the_job, world
 from troth.mpi.exchange import reduce, scatter_to_owners, starts_of
@@ -37,7 +38,7 @@ BUCKETS = 1 << 16  # of vertices, for the balance of drawn families
 BATCH = 1 << 20  # edges that a rank draws and sends away at once
 
 
-def load(source: str, comm=None, partition: str = "block") -> DistGraph:
+def load(source: str | os.PathLike, comm=None, partition: str = "block") -> DistGraph:
     """The part of a graph that this rank owns; all ranks together.
 
     Parameters
@@ -49,6 +50,10 @@ def load(source: str, comm=None, partition: str = "block") -> DistGraph:
     comm = world() if comm is None else comm
     with ending_the_job(comm):
         with agreeing(comm):
+            if not isinstance(source, (str, os.PathLike)):
+                kind = type(source).__name__
+                raise TrothError(f"troth.mpi.load takes a .csr folder or a family, not a {kind}: from_graph takes that")
+            source = os.fspath(source)
             check_source(source)
         return _from_family(source, comm, partition) if is_spec(source) else _from_csr(source, comm, partition)
 
@@ -77,7 +82,7 @@ def _from_csr(source: str, comm, partition: str) -> DistGraph:
         n, kind = len(found.indptr) - 1, found.weights.dtype
         if n > MAX_VERTICES:
             raise TrothError(f"{source}: {n} vertices are too many: at most {MAX_VERTICES}")
-        if kind.kind not in "iuf" or kind.name == "float16":
+        if _clean_type(found.weights[:0], source).dtype != kind:
             raise TrothError(f"{source}: weights of type {kind} are not taken: troth convert it first")
     split = make_partition(
         partition,
@@ -115,10 +120,12 @@ def _check_rows(source: str, comm, n: int, own: np.ndarray, found) -> None:
     from mpi4py import MPI
 
     salt = np.uint64(comm.bcast(secrets.randbits(64) if comm.rank == 0 else None))
-    bits = weight_bits(found.weights)
+    weights, bits = found.weights, weight_bits(found.weights)
+    signed = weights.view(np.int64) if weights.dtype == np.uint64 else weights  # 2^63 or more is negative then
     with agreeing(comm):
-        first, total = inspect(own, n, found.indptr, found.indices, found.weights, bits, salt)
+        first, total = inspect(own, n, found.indptr, found.indices, signed, bits, salt)
         if first >= 0:
+            _clean_type(weights[found.indptr[first] : found.indptr[first + 1]], source)  # refuses 2^63 or more itself
             why = f"row {first} is not clean (sorted, no loop, weights > 0)"
             raise TrothError(f"{source}: {why}: troth convert it first")
     sums = np.array([total], np.uint64)

@@ -242,9 +242,30 @@ def settle(part, order, queue, waiting, words, lists):
     return offers, scans
 
 
+@inlined
+def offer_first(part, order, visits, firsts, queue, words, lists):
+    """The first offers of these vertices; who fails or is displaced waits in ``queue``. Returns how many of each."""
+    offers = waiting = 0
+    for i in range(visits.size):
+        firsts[i] = first_choice(part, order, visits[i])
+        if firsts[i] >= 0:
+            prefetch(words.state, np.uint64(np.uint32(part.indices[firsts[i]])))
+    for i in range(visits.size):
+        if firsts[i] >= 0:
+            offers += 1
+            again = offer_along(part, order, np.int64(visits[i]), firsts[i], words, lists)
+            if again >= 0:
+                queue[waiting] = again
+                waiting += 1
+    return offers, waiting
+
+
 @kernel
-def propose_first(worker, cursor, chunk, visits, part, order, queues, words, lists):
-    """These vertices make their first offers, 64 at a time; those that fail or are displaced look again after them."""
+def propose(worker, cursor, chunk, visits, first, part, order, queues, words, lists):
+    """These vertices look for a neighbour, 64 at a time, and so do those that they displace; returns two counts.
+
+    ``first``: they have made no offer yet.
+    """
     offers = scans = np.int64(0)
     firsts, queue = queues[worker, 0], queues[worker, 1]
     while True:
@@ -253,38 +274,14 @@ def propose_first(worker, cursor, chunk, visits, part, order, queues, words, lis
             return offers, scans
         stop = min(np.int64(visits.size), start + chunk)
         for group in range(start, stop, GROUP):
-            count = min(GROUP, stop - group)
-            scans += count
-            for i in range(count):
-                firsts[i] = first_choice(part, order, visits[group + i])
-                if firsts[i] >= 0:
-                    prefetch(words.state, np.uint64(np.uint32(part.indices[firsts[i]])))
-            waiting = 0
-            for i in range(count):
-                if firsts[i] >= 0:
-                    offers += 1
-                    again = offer_along(part, order, np.int64(visits[group + i]), firsts[i], words, lists)
-                    if again >= 0:
-                        queue[waiting] = again
-                        waiting += 1
-            made, looked = settle(part, order, queue, waiting, words, lists)
-            offers, scans = offers + made, scans + looked
-
-
-@kernel
-def propose(worker, cursor, chunk, lookers, part, order, queues, words, lists):
-    """The vertices of ``lookers`` look again, and so do those that they displace; returns two counts."""
-    offers = scans = np.int64(0)
-    queue = queues[worker, 1]
-    while True:
-        start = take(cursor, chunk)
-        if start >= lookers.size:
-            return offers, scans
-        stop = min(np.int64(lookers.size), start + chunk)
-        for group in range(start, stop, GROUP):
-            waiting = min(GROUP, stop - group)
-            for i in range(waiting):
-                queue[i] = lookers[group + i]
+            some = visits[group : min(group + GROUP, stop)]
+            if first:
+                made, waiting = offer_first(part, order, some, firsts, queue, words, lists)
+                offers, scans = offers + made, scans + some.size
+            else:
+                waiting = some.size
+                for i in range(waiting):
+                    queue[i] = some[i]
             made, looked = settle(part, order, queue, waiting, words, lists)
             offers, scans = offers + made, scans + looked
 
@@ -448,7 +445,7 @@ def _run_by_messages(graph: DistGraph, order: Order, comm, threads: int) -> tupl
     around = graph.neighbourhood()
     lists = _new_lists(graph)
     share, rest = _share(threads), (part, order, np.empty((threads, 2, GROUP), np.int64), words, lists)
-    found = share(propose_first, np.flatnonzero(~inside).astype(np.int32), *rest)
+    found = share(propose, np.flatnonzero(~inside).astype(np.int32), True, *rest)
     meanwhile = np.array_split(np.flatnonzero(inside).astype(np.int32), PIECES)
     rounds = records = 0
     while True:
@@ -461,7 +458,7 @@ def _run_by_messages(graph: DistGraph, order: Order, comm, threads: int) -> tupl
         lists.counts[:] = 0
         journey = around.start(values, counts, width)
         for piece in meanwhile:
-            found += share(propose_first, piece, *rest)
+            found += share(propose, piece, True, *rest)
             journey.has_come()
         values, came = journey.end()
         receive(part, order, graph.ghost_starts, width, came, values, words, lists)
@@ -470,7 +467,7 @@ def _run_by_messages(graph: DistGraph, order: Order, comm, threads: int) -> tupl
         if everyone[0] == 0 and rounds > 1:  # in the first, those inside may have changed words after the packing
             break
         meanwhile = ()
-        found += share(propose, lists.lookers[: lists.counts[LOOKERS]], *rest)
+        found += share(propose, lists.lookers[: lists.counts[LOOKERS]], False, *rest)
     around.free()
     mate = np.empty(graph.owned, np.int32)
     read_mates(0, new_cursor(), max(1, graph.owned), order, words.state[: graph.owned], mate)
