@@ -135,7 +135,7 @@ def _run(engine: Engine, device: str, graph: Graph, ties, seed, threads, progres
     if engine.device == "mpi":
         from troth.mpi.matching import match_whole
 
-        return match_whole(graph, engine.algorithm, ties, seed, threads, options)
+        return match_whole(graph, engine.algorithm, ties, seed, threads, options, progress)
     if engine.device == "cpu":
         start = perf_counter()
         there = graph.to("cpu")

@@ -182,10 +182,8 @@ def test_without_mpiexec(tmp_path):
 
 
 def test_progress():
-    from troth.mpi.matching import match_whole
-
     seen = []
-    match_whole(troth.generate("path", n=5), "suitor", "hash", 0, None, {}, lambda *what: seen.append(what))
+    troth.match(troth.generate("path", n=5), device="mpi", progress=lambda *what: seen.append(what))
     assert seen == [("match", 0, 5), ("match", 5, 5)]
 
 
@@ -233,8 +231,8 @@ REFUSALS = [
     (["match", "path:n=9", "-o", "nowhere/mates.txt"], "there is no folder"),
     (["match", "path:n=9", "-a", "sync-poll", "-O", "capacity=3"], "no option 'capacity'"),
     (["match", "path:n=9", "-a", "async-notify", "-O", "capacity=0"], "from 1 to"),
-    (["match", "path:n=9", "--threads", "100000"], "threads=100000: give a whole number from 1 to"),
-    (["match", "path:n=9", "-a", "sync-poll", "--threads", "2"], "one thread a rank, not 2: start more ranks"),
+    (["match", "nowhere.csr", "--threads", "100000"], "threads=100000: give a whole number from 1 to"),
+    (["match", "nowhere.csr", "-a", "sync-poll", "--threads", "2"], "one thread a rank, not 2: start more ranks"),
     (["match", "path:n=9", "-a", "greedy"], "has no engine on device='mpi'"),
     (["verify", "path:n=6", "nowhere.txt"], "nowhere.txt: No such file"),
     (["verify", "path:n=6", "wrong.txt"], "wrong.txt, line 5: '6' is not a mate"),

@@ -27,10 +27,12 @@ def match_on_ranks(
     """Load, match, certify, write. A rank that fails ends the job, and no output is left."""
     from troth.cli._options import check_output
     from troth.mpi import agreeing, ending_the_job, world
+    from troth.mpi.matching import check_request
 
     comm = world()
     with ending_the_job(comm):
         with agreeing(comm):
+            check_request(algorithm, threads, options)
             if output is not None and comm.rank == 0:
                 check_output(output)
         facts = _match(comm, name, algorithm, ties, threads, seed, certify, options, partition, output)
