@@ -251,11 +251,14 @@ def test_the_two_directions_round_alike():
         ([1, 0, 3, 0], "vertex 2: its mate is no mate"),
         ([2, -1, 0, -1], "vertex 0: its mate is no mate"),
         ([1, 0, 7, -1], "vertex 2: its mate is no mate"),
+        ([10**9, 0, 3, 2], "vertex 0: its mate is no mate"),
     ],
 )
 def test_what_is_no_matching(mates, reason):
-    with pytest.raises(troth.TrothError, match=reason):
-        troth.coarsen(build([(0, 1, 1), (1, 2, 1), (2, 3, 1)]), mates)
+    graph = build([(0, 1, 1), (1, 2, 1), (2, 3, 1)])
+    for given in (mates, replace(troth.match(graph), mate=np.array(mates))):  # also where it says that it is a matching
+        with pytest.raises(troth.TrothError, match=reason):
+            troth.coarsen(graph, given)
 
 
 def test_a_matching_of_another_graph():

@@ -356,7 +356,7 @@ def _checked_mates(graph: Graph, m: Any, threads: int | None) -> Any:
         if why := no_mates(graph, mates):
             raise TrothError(why)
         mate = mates_near(graph, mates)
-        broken = graph.n if getattr(m, "graph", None) is graph else kernels.matched_bits(graph, mate, threads)[1]
+        broken = kernels.matched_bits(graph, mate, threads)[1]
     if broken < graph.n:
         raise TrothError(f"vertex {broken}: its mate is no mate; troth.verify says why")
     return mate
