@@ -360,7 +360,8 @@ def test_families_shrink_to_the_end(spec):
 
 def test_stars_need_two_hops():
     graph = star([1 + i % 7 for i in range(4000)])
-    assert len(troth.hierarchy(graph, stop=10, twohop=False)) == 1
+    for no in (False, "no"):
+        assert len(troth.hierarchy(graph, stop=10, twohop=no)) == 1
     levels = troth.hierarchy(graph, stop=10)
     assert levels[-1].graph.n <= 10
     assert len(levels) < 14
@@ -467,6 +468,8 @@ def test_options_of_the_engine_and_progress():
         ({"device": "abacus"}, "is not known"),
         ({"seed": 1.5}, "seed"),
         ({"threads": 0}, "threads"),
+        ({"stop": 9, "threads": "x"}, "threads='x'"),
+        ({"twohop": "perhaps"}, "twohop='perhaps': give true or false"),
     ],
 )
 def test_what_is_refused(options, reason):

@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from troth.cpu._team import thread_count
 from troth.cuda._device import cupy, device_number, is_on_device, to_host, using
-from troth.engines import Engine, check_device, find_engine, read_options
+from troth.engines import Engine, check_device, find_engine, read_options, switch
 from troth.errors import DeviceMemoryError, TrothError
 from troth.graph import Graph, as_graph, check_seed
 from troth.order import make_order
@@ -215,6 +216,11 @@ def hierarchy(
     device = str(device)
     seed = check_seed(seed)
     make_order(ties, seed)  # refuses what is no rule for a graph that is small already too
+    thread_count(threads, 0)  # likewise
+    try:
+        twohop = switch(twohop)
+    except ValueError as error:
+        raise TrothError(f"twohop={twohop!r}: give {error}") from None
     graph = as_graph(g)
     words = stop, most, ties, seed, threads, max_vertex_weight, twohop, progress
     if device != "auto":
