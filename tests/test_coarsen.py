@@ -256,9 +256,9 @@ def test_the_two_directions_round_alike():
 )
 def test_what_is_no_matching(mates, reason):
     graph = build([(0, 1, 1), (1, 2, 1), (2, 3, 1)])
-    for given in (mates, replace(troth.match(graph), mate=np.array(mates))):  # also where it says that it is a matching
+    for m in (mates, replace(troth.match(graph), mate=np.array(mates))):  # also where it says that it is a matching
         with pytest.raises(troth.TrothError, match=reason):
-            troth.coarsen(graph, given)
+            troth.coarsen(graph, m)
 
 
 def test_a_matching_of_another_graph():

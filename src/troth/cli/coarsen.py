@@ -183,5 +183,9 @@ def _steps(levels: list[Level]) -> dict[str, float]:
 
 
 def _size(level: Level) -> str:
-    pairs = f", {level.stats['twohop']:,} pairs of no neighbours" if level.stats["twohop"] else ""
-    return f"{level.graph.n:,} vertices, {level.graph.m:,} edges{pairs}"
+    from troth.viz.story import counted
+
+    sizes = [counted(level.graph.n, "vertex", "vertices"), counted(level.graph.m, "edge", "edges")]
+    if level.stats["twohop"]:
+        sizes.append(counted(level.stats["twohop"], "pair", "pairs") + " of no neighbours")
+    return ", ".join(sizes)

@@ -9,6 +9,7 @@ import numpy as np
 from troth.errors import TrothError
 from troth.graph import Graph, as_graph
 from troth.verify import mates_on_host, verify
+from troth.viz.story import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,7 +78,7 @@ def draw(
     if title is None and m is not None:
         pairs = int(np.count_nonzero(mate >= 0)) // 2
         digits = "," if isinstance(weight, int) else ",.6g"
-        title = f"{pairs:,} pair{'' if pairs == 1 else 's'}, weight {weight:{digits}}"
+        title = f"{counted(pairs, 'pair', 'pairs')}, weight {weight:{digits}}"
     ax.set_title(title or "", color=INK)
     return ax.figure
 
