@@ -210,6 +210,6 @@ if __name__ == "__main__":
     try:
         main(Path(sys.argv[1]))
     except TrothError as error:  # all ranks have it, and one says it
-        from troth.mpi import world
+        from troth.cli import launched_rank
 
-        sys.exit(f"troth: {error}" if world().rank == 0 else 2)
+        sys.exit(f"troth: {error}" if launched_rank() in (None, "0") else 2)
