@@ -216,7 +216,7 @@ def test_names_fit_into_their_discs(player):
     names = shown.browser.js("[...document.querySelectorAll('.name')].map((name) => name.textContent)")
     assert names == ["a", "bob", "Charlo…", "MMMMMM…", "10000"]
     wide = "[...document.querySelectorAll('{}')].map((item) => item.getBBox().width)"
-    assert max(shown.browser.js(wide.format(".name"))) < min(shown.browser.js(wide.format(".disc")))
+    assert max(shown.browser.js(wide.format("#picture .name"))) < min(shown.browser.js(wide.format("#picture .disc")))
 
 
 @pytest.mark.parametrize("name", CPU)
