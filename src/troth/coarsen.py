@@ -31,7 +31,7 @@ import numpy as np
 
 from troth.cpu._team import thread_count
 from troth.cuda._device import cupy, device_number, is_on_device, to_host, using
-from troth.engines import Engine, check_device, find_engine, read_options, switch
+from troth.engines import ALGORITHMS, TABLE, Engine, check_device, find_engine, read_options, switch
 from troth.errors import DeviceMemoryError, TrothError
 from troth.graph import Graph, as_graph, check_seed
 from troth.order import make_order
@@ -240,10 +240,13 @@ def hierarchy(
 
 def find_local_engine(algorithm: str, device: str, options: dict[str, Any]) -> Engine:
     """The engine that matches the levels; refuses, before any work, what there is not, and MPI ranks."""
+    local = dict.fromkeys(engine.algorithm for engine in TABLE if engine.device != "mpi")
+    if algorithm in ALGORITHMS and algorithm not in local:
+        raise TrothError(f"{algorithm} runs on MPI ranks, but hierarchies do not: choose {', '.join(local)}")
     engine = find_engine(algorithm, device, options)
-    read_options(engine, options)
     if engine.device == "mpi":
-        raise TrothError(f"{algorithm} on {device} runs on MPI ranks, but hierarchies do not: choose cpu or cuda")
+        raise TrothError("device='mpi' runs on MPI ranks, but hierarchies do not: choose auto, cpu or cuda")
+    read_options(engine, options)
     check_device(engine, str(device))
     return engine
 

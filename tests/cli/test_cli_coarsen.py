@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,10 @@ def test_a_graph_that_is_small_already(run):
     assert read_mates("m.txt").tolist() == [0, 1, 2, 3, 4]
     none = run("coarsen", "path:n=5", "-o", "level-{}.csr", "--map", "map-{}.txt", "--json").json
     assert (none["output"], none["map"]) == (None, None)
+
+
+def test_the_help_has_no_ranks(run):
+    assert not re.search("mpi|poll|notify", run("coarsen", "--help").out, re.IGNORECASE)
 
 
 def test_options_reach_the_hierarchy(run):

@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from troth import engines
 from troth.cli import _options as o
 from troth.cli._report import Clock, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
+from troth.cli.match import AlgorithmHelp
 from troth.errors import TrothError
 
 if TYPE_CHECKING:
     from troth.coarsen import Level
 
 EVERY = "{}"  # in a file's name: one file a level
+DEVICES = [name for name in engines.DEVICES if name != "mpi"]
+
+
+class LocalHelp(AlgorithmHelp):
+    """Without MPI ranks, on which there are no hierarchies."""
+
+    engines = tuple(engine for engine in engines.TABLE if engine.device != "mpi")
 
 
 def coarsen(
@@ -37,7 +46,9 @@ def coarsen(
         bool, typer.Option(help="Pair leaves, twins and relatives where a matching shrinks a level by less than 25%.")
     ] = True,
     algorithm: o.AlgorithmOption = o.Algorithm.suitor,
-    device: o.DeviceOption = "auto",
+    device: Annotated[
+        str, typer.Option("--device", metavar="NAME", help=f"Where to run: {', '.join(DEVICES)}.")
+    ] = "auto",
     ties: o.TiesOption = o.Ties.hash,
     threads: o.ThreadsOption = None,
     seed: o.SeedOption = 0,
