@@ -164,3 +164,9 @@ def test_refusals(matrix, words):
     with pytest.raises(TrothError, match=words) as refusal:
         heavy_permutation(matrix)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (4, 4), (3, 4)])
+def test_a_matrix_of_another_size_is_refused(shape):
+    with pytest.raises(TrothError, match=f"of 3 rows, but a matrix of {shape[0]} x {shape[1]}"):
+        heavy_permutation(sp.eye_array(3)).apply(sp.eye_array(*shape))
