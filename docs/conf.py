@@ -44,6 +44,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 # ---- docstrings ----
 
 autosummary_generate = True
+autodoc_mock_imports = ["torch", "torch_geometric"]  # large, and not needed to read MatchPooling's docstring
 autodoc_typehints = "none"  # numpydoc's sections say what is taken, in words
 numpydoc_show_class_members = False
 

@@ -25,6 +25,8 @@ import pytest
 import troth
 from troth.cli import main
 from troth.engines import ALGORITHMS
+from troth.generate import FAMILIES, RULES
+from troth.interop.networkx_info import get_info
 
 ROOT = Path(__file__).resolve().parent.parent
 TOP = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
@@ -171,6 +173,22 @@ def test_one_version_everywhere():
 def test_every_algorithm_has_its_row(document):
     rows = [line.split("|")[1] for line in text(document).splitlines() if line.startswith(("| `", "| [`"))]
     assert set(re.findall(r"`([a-z-]+)`", "".join(rows))) >= set(ALGORITHMS)
+
+
+def test_every_family_has_its_row():
+    page = text("docs/families.md")
+    for name, family in FAMILIES.items():
+        words = ((p, p.name if p.default is None else f"{p.name}={p.default}") for p in family.params)
+        assert f"| `{name}` | {family.help} | {', '.join(f'`{word}` ({p.help})' for p, word in words)} |\n" in page
+        assert f'"{name}:' in page  # and its picture
+    for name, rule in RULES.items():
+        assert f"| `{name}` | {rule.help} | {rule.dtype} |\n" in page
+
+
+def test_the_api_has_every_public_name():
+    listed = set(re.findall(r"^   ([\w.]+)$", text("docs/api.md"), re.MULTILINE))
+    public = set(troth.__all__) - {"__version__"} | {f"networkx.{name}" for name in get_info()["functions"]}
+    assert public <= listed
 
 
 def test_every_algorithm_plays_on_its_page():

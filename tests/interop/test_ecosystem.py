@@ -12,7 +12,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "ecosystem.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
-NEEDS = {"NetworkX": "networkx", "PyTorch Geometric": "torch_geometric", "PyAMG": "pyamg", "Tables": "polars"}
+NEEDS = {
+    "NetworkX": "networkx",
+    "PyTorch Geometric": "torch_geometric",
+    "PyAMG": "pyamg",
+    "METIS": "pymetis",
+    "Tables": "polars",
+}
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -27,7 +33,7 @@ def test_blocks_of_a_section_run(section):
 
 
 def test_every_neighbour_has_a_section():
-    assert set(SECTIONS) == {"NetworkX", "PyTorch Geometric", "PyAMG", "SciPy", "Tables"}
+    assert set(SECTIONS) == {"NetworkX", "PyTorch Geometric", "PyAMG", "SciPy", "METIS", "Tables"}
     for example in re.findall(r"examples/\w+\.py", PAGE):
         assert (ROOT / example).exists()
 
