@@ -493,9 +493,11 @@ def test_the_document(tmp_path, monkeypatch, capfd):
     assert {"coarse.graph", "map.txt", "level-1.csr", "map-1.txt"} <= {path.name for path in tmp_path.iterdir()}
 
 
+@pytest.mark.filterwarnings("ignore:FigureCanvasAgg")  # which shows nothing, and says so
 def test_the_bisection(capsys):
     """Halves a grid with a cut that is less than twice the best, within its balance."""
     pytest.importorskip("pymetis", reason="pymetis is not installed: the example has nothing to compare with")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("agg")
     example = runpy.run_path(str(ROOT / "examples/bisection.py"))
     assert "METIS" in capsys.readouterr().out
     graph = troth.generate("grid", rows=30, cols=30, weights="unit")
