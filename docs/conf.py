@@ -5,6 +5,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from sphinx.util.inspect import signature, stringify_signature
+
 import troth
 
 HERE = Path(__file__).resolve().parent
@@ -44,8 +46,21 @@ copybutton_exclude = ".linenos, .gp, .go"
 # ---- docstrings ----
 
 autosummary_generate = True
+autodoc_mock_imports = ["torch", "torch_geometric"]  # large, and not needed to read MatchPooling's docstring
 autodoc_typehints = "none"  # numpydoc's sections say what is taken, in words
 numpydoc_show_class_members = False
+
+
+def sign(app, what, name, thing, options, text, returns):
+    """The layer's signature is that of its __init__, which the mocked base hides."""
+    if name == "troth.interop.pyg.MatchPooling":
+        text = stringify_signature(signature(thing.__init__, bound_method=True), show_annotation=False)
+    return text, returns
+
+
+def setup(app):
+    app.connect("autodoc-process-signature", sign)
+
 
 # ---- pictures and examples ----
 

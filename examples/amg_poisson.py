@@ -11,6 +11,7 @@ They differ in who chooses the aggregates.
 import sys
 from time import perf_counter
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pyamg
 from scipy.sparse.linalg import cg
@@ -44,3 +45,17 @@ stencil = pyamg.gallery.diffusion_stencil_2d(epsilon=0.001, theta=0, type="FD")
 print(f"{'problem':14}{'unknowns':>10}  who       set-up  complexity  iterations    residual")
 compare("Poisson", pyamg.gallery.poisson((k, k), format="csr"))
 compare("anisotropic", pyamg.gallery.stencil_grid(stencil, (k, k), format="csr"))
+
+# Aggregates of the finest level on a small grid: in all directions, and along the strong couplings.
+small = {
+    "Poisson": pyamg.gallery.poisson((16, 16), format="csr"),
+    "anisotropic": pyamg.gallery.stencil_grid(stencil, (16, 16), format="csr"),
+}
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.6), layout="constrained")
+for ax, (name, A) in zip(axes, small.items(), strict=True):
+    aggregate = predefined_aggregates(A)[0][1]["AggOp"].indices
+    colour = np.random.default_rng(1).permutation(aggregate.max() + 1)
+    ax.imshow(colour[aggregate].reshape(16, 16), cmap="Spectral")
+    ax.set_title(name)
+    ax.axis("off")
+plt.show()

@@ -11,6 +11,7 @@ years of tuning. Here it is the yardstick, if pymetis is installed.
 import heapq
 import time
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import troth
@@ -115,3 +116,16 @@ for spec in ("grid:rows=100,cols=100", "delaunay:n=10000", "rgg:n=10000,degree=8
         if side is not None:
             share = max(np.bincount(side)) / graph.n
             print(f"{spec + ', ' + name:44}{cut_of(graph, side):8.0f}{share:15.1%}{seconds:10.2f}")
+
+# The vertices of a coarse graph, each a patch of the grid, and the two parts.
+graph = troth.read("grid:rows=60,cols=60,weights=unit")
+levels = troth.hierarchy(graph, stop=200)
+patch = np.random.default_rng(0).permutation(levels[-1].graph.n)
+for level in reversed(levels):
+    patch = level.project(patch)
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.6), layout="constrained")
+for ax, title, values in zip(axes, (f"{patch.max() + 1} vertices", "two parts"), (patch, bisect(graph)), strict=True):
+    ax.imshow(values.reshape(60, 60), cmap="Spectral")
+    ax.set_title(title)
+    ax.axis("off")
+plt.show()

@@ -5,6 +5,7 @@ Who meets most often
 Pairs of characters of Les Misérables who meet most often, and how far from the best pairing they are.
 """
 
+import matplotlib.pyplot as plt
 import networkx as nx
 
 import troth
@@ -17,3 +18,6 @@ for u, v in sorted(m.edges().tolist(), key=lambda pair: -G.edges[pair]["weight"]
     print(f"{u:>18} {v:<18}{G.edges[u, v]['weight']:3}")
 optimum = sum(G.edges[pair]["weight"] for pair in nx.max_weight_matching(G))
 print(f"{m.weight} chapters in all, where the optimum has {optimum}")
+
+troth.draw(G, m, labels=True)
+plt.show()

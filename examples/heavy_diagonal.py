@@ -9,6 +9,7 @@ factors it as it is and permuted by ``heavy_permutation``, each time asked to le
 is ten times larger, and once not to leave it at all (static pivoting, as parallel solvers want it).
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
@@ -38,3 +39,9 @@ for words, threshold in (("pivots within a tenth", 0.1), ("static pivots", 0.0))
         exchanged = np.count_nonzero(lu.perm_r != lu.perm_c)
         residual = np.linalg.norm(A @ found - b) / np.linalg.norm(b)
         print(f"{words + ', ' + name:32}{exchanged:12}{lu.nnz:10}{residual:11.0e}")
+
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.7), layout="constrained")
+for ax, name, matrix in zip(axes, ("as it is", "permuted"), (A, heavy.apply(A)), strict=True):
+    ax.spy(matrix, markersize=0.4, color="#d9480f")
+    ax.set(title=name, xticks=[], yticks=[])
+plt.show()

@@ -5,6 +5,7 @@ Pairs of like rows
 Pair the rows of a data frame: people of similar age and income, so that one of each pair may get the treatment.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from scipy.spatial import cKDTree
@@ -37,3 +38,9 @@ print(
 )
 for name, here, there in zip(people, apart, chance, strict=True):
     print(f"{name}: {here:.3f} standard deviations apart within pairs, {there:.3f} within pairs by chance")
+
+figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
+ages, incomes = (both[[f"{name}_a", f"{name}_b"]].to_numpy().T for name in people)
+ax.plot(ages, incomes, "o-", color="#d9480f", markersize=2.5, linewidth=1.2)
+ax.set(xlabel="age", ylabel="income", yscale="log", title=f"{len(pairs)} pairs")
+plt.show()

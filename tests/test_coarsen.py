@@ -251,11 +251,14 @@ def test_the_two_directions_round_alike():
         ([1, 0, 3, 0], "vertex 2: its mate is no mate"),
         ([2, -1, 0, -1], "vertex 0: its mate is no mate"),
         ([1, 0, 7, -1], "vertex 2: its mate is no mate"),
+        ([10**9, 0, 3, 2], "vertex 0: its mate is no mate"),
     ],
 )
 def test_what_is_no_matching(mates, reason):
-    with pytest.raises(troth.TrothError, match=reason):
-        troth.coarsen(build([(0, 1, 1), (1, 2, 1), (2, 3, 1)]), mates)
+    graph = build([(0, 1, 1), (1, 2, 1), (2, 3, 1)])
+    for m in (mates, replace(troth.match(graph), mate=np.array(mates))):  # also where it says that it is a matching
+        with pytest.raises(troth.TrothError, match=reason):
+            troth.coarsen(graph, m)
 
 
 def test_a_matching_of_another_graph():
@@ -357,7 +360,8 @@ def test_families_shrink_to_the_end(spec):
 
 def test_stars_need_two_hops():
     graph = star([1 + i % 7 for i in range(4000)])
-    assert len(troth.hierarchy(graph, stop=10, twohop=False)) == 1
+    for no in (False, "no"):
+        assert len(troth.hierarchy(graph, stop=10, twohop=no)) == 1
     levels = troth.hierarchy(graph, stop=10)
     assert levels[-1].graph.n <= 10
     assert len(levels) < 14
@@ -460,10 +464,14 @@ def test_options_of_the_engine_and_progress():
         ({"max_vertex_weight": float("nan")}, "positive"),
         ({"algorithm": "luck"}, "is not known"),
         ({"mode": "random"}, "no option 'mode'"),
-        ({"device": "mpi"}, "runs on MPI ranks"),
+        ({"device": "mpi"}, "choose auto, cpu or cuda"),
+        ({"algorithm": "async-poll"}, "async-poll runs on MPI ranks, but hierarchies do not: choose suitor, "),
+        ({"algorithm": "async-poll", "device": "cpu"}, "choose suitor, "),
         ({"device": "abacus"}, "is not known"),
         ({"seed": 1.5}, "seed"),
         ({"threads": 0}, "threads"),
+        ({"stop": 9, "threads": "x"}, "threads='x'"),
+        ({"twohop": "perhaps"}, "twohop='perhaps': give true or false"),
     ],
 )
 def test_what_is_refused(options, reason):
@@ -485,9 +493,11 @@ def test_the_document(tmp_path, monkeypatch, capfd):
     assert {"coarse.graph", "map.txt", "level-1.csr", "map-1.txt"} <= {path.name for path in tmp_path.iterdir()}
 
 
+@pytest.mark.filterwarnings("ignore:FigureCanvasAgg")  # which shows nothing, and says so
 def test_the_bisection(capsys):
     """Halves a grid with a cut that is less than twice the best, within its balance."""
     pytest.importorskip("pymetis", reason="pymetis is not installed: the example has nothing to compare with")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("agg")
     example = runpy.run_path(str(ROOT / "examples/bisection.py"))
     assert "METIS" in capsys.readouterr().out
     graph = troth.generate("grid", rows=30, cols=30, weights="unit")

@@ -1,8 +1,9 @@
 """The documents tell the truth: their code runs, their commands work, the files they name are there.
 
-Every fenced block of README, the other documents and docs/ is accounted for by its language: ``python`` and the figures
-run in one namespace a document, as a reader would; the commands of ``console`` run one after another in one folder;
-every line of ``sh`` is of a kind that no test can run, and ``UNRUN`` says why.
+Every fenced block of README, the other documents and docs/ is accounted for by its language: ``python`` runs in
+one namespace a document, as a reader would, and prints what a comment at the ``print``, or ``text`` below, says; a
+figure runs alone; the commands of ``console`` run one after another in one folder; every line of ``sh`` is of a kind
+that no test can run, and ``UNRUN`` says why.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sysconfig
 import tomllib
+from itertools import pairwise
 from os import environ, pathsep
 from pathlib import Path
 from textwrap import dedent
@@ -23,6 +25,8 @@ import pytest
 import troth
 from troth.cli import main
 from troth.engines import ALGORITHMS
+from troth.generate import FAMILIES, RULES
+from troth.interop.networkx_info import get_info
 
 ROOT = Path(__file__).resolve().parent.parent
 TOP = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
@@ -45,10 +49,12 @@ UNRUN = {
 MADE = {"figures/", "claims.json"}  # named in documents as what `troth bench` makes
 ELSEWHERE = {"docs/ecosystem.md"}  # its python blocks: section by section, by tests/interop/test_ecosystem.py
 WITH_THE_JOBS = {"docs/cluster.md"}  # its commands: by tests/mpi/test_mpi.py, which also looks at the mates
+EXPLAINED = {"docs/files.md", "docs/cluster.md"}  # comments there say what the print is for
 PAGES = {"{toctree}", "{include}", "{play}", "{program-output}", "{eval-rst}"}  # what Sphinx does, in `make docs`
 
 BLOCK = re.compile(r"^```(\{?[\w-]*\}?)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIGURE = re.compile(r"^\.\. plot::\n((?:   .*\n|\n)+)", re.MULTILINE)
+PRINTED = re.compile(r"^ *print\(.*\)  # (.+)$", re.MULTILINE)
 FILE = re.compile(r"[\w./-]+(?:\.(?:py|md|toml|cff|json)|/)")
 
 
@@ -77,22 +83,27 @@ def having(*languages: str) -> list[str]:
 
 def test_every_block_is_of_a_known_kind():
     kinds = {block.language for name in DOCUMENTS for block in blocks(name)}
-    assert kinds == {"", "python", "figure", "console", "sh"} | PAGES
+    assert kinds == {"", "python", "text", "figure", "console", "sh"} | PAGES
     assert all(not blocks(name, "") or name == "ARCHITECTURE.md" for name in DOCUMENTS)  # it has a diagram
 
 
 @pytest.mark.parametrize("document", [name for name in having("python", "figure") if name not in ELSEWHERE])
-def test_python_runs(document, tmp_path, monkeypatch):
+def test_python_runs(document, tmp_path, monkeypatch, capsys):
     if any("draw" in block.code for block in blocks(document, "python", "figure")):
         pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("agg")
     if document == "docs/cluster.md":
         pytest.importorskip("mpi4py", reason="mpi4py is not installed")
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": "document"}
-    for number, block in enumerate(blocks(document, "python", "figure")):
+    for number, (block, below) in enumerate(pairwise([*blocks(document), Block("", "")])):
+        if block.language not in ("python", "figure"):
+            continue
         place = tmp_path / f"{Path(document).stem}-{number}.py"  # Numba caches kernels beside their file
         place.write_text(block.code, encoding="utf-8")
-        exec(compile(block.code, str(place), "exec"), names)
+        exec(compile(block.code, str(place), "exec"), names if block.language == "python" else {"__name__": "figure"})
+        shown = PRINTED.findall(block.code) + (below.code.splitlines() if below.language == "text" else [])
+        printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        assert printed == shown or document in EXPLAINED
     if any(block.language == "figure" for block in blocks(document)):
         from matplotlib import pyplot
 
@@ -162,6 +173,22 @@ def test_one_version_everywhere():
 def test_every_algorithm_has_its_row(document):
     rows = [line.split("|")[1] for line in text(document).splitlines() if line.startswith(("| `", "| [`"))]
     assert set(re.findall(r"`([a-z-]+)`", "".join(rows))) >= set(ALGORITHMS)
+
+
+def test_every_family_has_its_row():
+    page = text("docs/families.md")
+    for name, family in FAMILIES.items():
+        words = ((p, p.name if p.default is None else f"{p.name}={p.default}") for p in family.params)
+        assert f"| `{name}` | {family.help} | {', '.join(f'`{word}` ({p.help})' for p, word in words)} |\n" in page
+        assert f'"{name}:' in page  # and its picture
+    for name, rule in RULES.items():
+        assert f"| `{name}` | {rule.help} | {rule.dtype} |\n" in page
+
+
+def test_the_api_has_every_public_name():
+    listed = set(re.findall(r"^   ([\w.]+)$", text("docs/api.md"), re.MULTILINE))
+    public = set(troth.__all__) - {"__version__"} | {f"networkx.{name}" for name in get_info()["functions"]}
+    assert public <= listed
 
 
 def test_every_algorithm_plays_on_its_page():

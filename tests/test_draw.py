@@ -76,6 +76,14 @@ def test_names_and_weights_where_there_is_room():
     assert not troth.draw(troth.generate("path", n=100)).axes[0].texts
 
 
+def test_a_long_name_is_legible_beside_its_disc():
+    named = replace(path([3]), ids=np.array(["Ann", "Charlotte"]))
+    short, long, _ = troth.draw(named, [1, 0]).axes[0].texts
+    assert (short.get_color(), short.get_position()) == ("white", (0, 0))
+    assert long.get_color() == drawing.INK
+    assert long.get_position()[1] > 0
+
+
 def test_axes_and_title_of_the_caller(pyplot):
     figure, ax = pyplot.subplots()
     assert troth.draw(path([1]), ax=ax, title="mine") is figure

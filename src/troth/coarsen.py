@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from troth.cpu._team import thread_count
 from troth.cuda._device import cupy, device_number, is_on_device, to_host, using
-from troth.engines import Engine, check_device, find_engine, read_options
+from troth.engines import ALGORITHMS, TABLE, Engine, check_device, find_engine, read_options, switch
 from troth.errors import DeviceMemoryError, TrothError
 from troth.graph import Graph, as_graph, check_seed
 from troth.order import make_order
@@ -215,6 +216,11 @@ def hierarchy(
     device = str(device)
     seed = check_seed(seed)
     make_order(ties, seed)  # refuses what is no rule for a graph that is small already too
+    thread_count(threads, 0)  # likewise
+    try:
+        twohop = switch(twohop)
+    except ValueError as error:
+        raise TrothError(f"twohop={twohop!r}: give {error}") from None
     graph = as_graph(g)
     words = stop, most, ties, seed, threads, max_vertex_weight, twohop, progress
     if device != "auto":
@@ -234,10 +240,13 @@ def hierarchy(
 
 def find_local_engine(algorithm: str, device: str, options: dict[str, Any]) -> Engine:
     """The engine that matches the levels; refuses, before any work, what there is not, and MPI ranks."""
+    local = dict.fromkeys(engine.algorithm for engine in TABLE if engine.device != "mpi")
+    if algorithm in ALGORITHMS and algorithm not in local:
+        raise TrothError(f"{algorithm} runs on MPI ranks, but hierarchies do not: choose {', '.join(local)}")
     engine = find_engine(algorithm, device, options)
-    read_options(engine, options)
     if engine.device == "mpi":
-        raise TrothError(f"{algorithm} on {device} runs on MPI ranks, but hierarchies do not: choose cpu or cuda")
+        raise TrothError("device='mpi' runs on MPI ranks, but hierarchies do not: choose auto, cpu or cuda")
+    read_options(engine, options)
     check_device(engine, str(device))
     return engine
 
@@ -356,7 +365,7 @@ def _checked_mates(graph: Graph, m: Any, threads: int | None) -> Any:
         if why := no_mates(graph, mates):
             raise TrothError(why)
         mate = mates_near(graph, mates)
-        broken = graph.n if getattr(m, "graph", None) is graph else kernels.matched_bits(graph, mate, threads)[1]
+        broken = kernels.matched_bits(graph, mate, threads)[1]
     if broken < graph.n:
         raise TrothError(f"vertex {broken}: its mate is no mate; troth.verify says why")
     return mate

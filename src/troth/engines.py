@@ -258,8 +258,11 @@ def read_options(engine: Engine, given: dict[str, Any]) -> dict[str, Any]:
     values = {name: option.default for name, option in engine.options.items()}
     for name, value in given.items():
         if name not in engine.options:
-            known = ", ".join(engine.options) or "none"
-            raise TrothError(f"{engine.algorithm} on {engine.device} has no option {name!r}: its options are {known}")
+            from troth.graph import as_graph
+
+            known = f"its options are {', '.join(engine.options) or 'none'}"
+            remedy = f"give troth.as_graph(g, {name}=...)" if name in as_graph.__kwdefaults__ else known
+            raise TrothError(f"{engine.algorithm} on {engine.device} has no option {name!r}: {remedy}")
         try:
             values[name] = engine.options[name].read(value)
         except ValueError as error:

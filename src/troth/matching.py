@@ -106,7 +106,7 @@ class Matching:
             label = xp.cumsum(first, dtype=np.int32) - np.int32(1)
             return xp.where(first, label, label[mate])
 
-    def to_table(self, like: Any = None) -> Any:
+    def to_table(self, like: Any) -> Any:
         """The pairs as a table with the columns source, target and weight, of the library of ``like``, on the host.
 
         Parameters

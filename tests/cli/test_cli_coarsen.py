@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,16 @@ def test_a_graph_that_is_small_already(run):
     assert (none["output"], none["map"]) == (None, None)
 
 
+def test_the_help_has_no_ranks(run):
+    assert not re.search("mpi|poll|notify", run("coarsen", "--help").out, re.IGNORECASE)
+
+
+def test_a_level_that_cannot_be_written_stops_all(run, tmp_path):
+    (tmp_path / "a-2.txt").mkdir()
+    assert "a-2.txt: a folder" in run("coarsen", "path:n=99", "--stop", 9, "-o", "a-{}.txt").err
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_options_reach_the_hierarchy(run):
     spec = "hubs:n=2000,hubs=3,degree=900"
     heavy = run("coarsen", spec, "--stop", 10, "--max-vertex-weight", 7, "--json").json["levels"]
@@ -82,6 +94,8 @@ def test_options_reach_the_hierarchy(run):
         (("path:n=9", "--stop", 0), "--stop"),
         (("path:n=9", "-o", "level-{}/graph.csr"), "in the name of a file, not of a folder"),
         (("path:n=9", "-o", "same.txt", "--map", "same.txt"), "--output and --map are both same.txt"),
+        (("path:n=9", "-o", "./a-{}.txt", "--map", "a-1.txt"), "--output and --map are both a-1.txt"),
+        (("path:n=99", "--stop", 9, "-o", "a-{}.txt", "--map", "a-2.txt"), "--output and --map are both a-2.txt"),
     ],
 )
 def test_refusals(run, tmp_path, words, reason):

@@ -39,7 +39,8 @@ def graphs_and_pairs(draw):
 
 def outcome(name: str, backend: str, G, matching):
     try:
-        return getattr(nx, name)(G, matching, backend=backend)
+        answer = getattr(nx, name)(G, matching, backend=backend)
+        return type(answer), answer
     except nx.NetworkXError as error:
         return str(error)
 
@@ -50,6 +51,12 @@ def test_checks_answer_as_networkx_does(name, case):
     G, pairs = case
     for matching in (pairs, set(pairs), {pair[0]: pair[-1] for pair in pairs}):
         assert outcome(name, "troth", G, matching) == outcome(name, "networkx", G, matching)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_nodes_without_a_hash_are_not_in_the_graph(name):
+    for pairs in ([([], 1)], [(0, 1), (1, 2), ([], 3)]):  # an error, and a no before it
+        assert outcome(name, "troth", nx.path_graph(4), pairs) == outcome(name, "networkx", nx.path_graph(4), pairs)
 
 
 @given(case=graphs_and_pairs(), seed=st.integers(-5, 2**70))

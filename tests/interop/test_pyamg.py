@@ -112,8 +112,15 @@ def test_refusals():
             pairwise_aggregation(matrix)
     with pytest.raises(TrothError, match="matchings=0"):
         predefined_aggregates(GRID, matchings=0)
-    with pytest.raises(TrothError, match="levels=-1"):
-        pairwise_aggregation(GRID, matchings=-1)
+    for options, reason in (
+        ({"matchings": -1}, "matchings=-1: give a whole number"),
+        ({"matchings": None}, "matchings=None"),
+        ({"matchings": 1.5}, "matchings=1.5"),
+        ({"levels": 1}, "give matchings=1"),
+        ({"theta": np.nan}, "theta=nan: give a number from 0 to 1"),
+    ):
+        with pytest.raises(TrothError, match=reason):
+            pairwise_aggregation(GRID, **options)
     for matrix, reason in (
         (sp.csr_array((2, 3)), "a square matrix, not one of 2 x 3"),
         (GRID.astype(int), "a matrix of finite floats"),

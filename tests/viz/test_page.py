@@ -209,6 +209,16 @@ def test_displacement_is_drawn(player):
     assert roles == ["processed", "processed", "unprocessed", "current", "candidate"]
 
 
+def test_names_fit_into_their_discs(player):
+    shown = player(
+        steps(replace(corpus("slides"), ids=np.array(["a", "bob", "Charlotte-Amalie", "MMMMMMMM", "10000"])))
+    )
+    names = shown.browser.js("[...document.querySelectorAll('.name')].map((name) => name.textContent)")
+    assert names == ["a", "bob", "Charlo…", "MMMMMM…", "10000"]
+    wide = "[...document.querySelectorAll('{}')].map((item) => item.getBBox().width)"
+    assert max(shown.browser.js(wide.format("#picture .name"))) < min(shown.browser.js(wide.format("#picture .disc")))
+
+
 @pytest.mark.parametrize("name", CPU)
 def test_last_frame_is_the_matching(player, name):
     for graph in (troth.read("rgg:n=40,degree=5,seed=7"), corpus("two-components"), corpus("empty")):
@@ -239,27 +249,31 @@ def test_owners_are_regions(player):
     assert sum(map(area, paths)) == pytest.approx(wide * high)  # the cells fill the picture, and none lies on another
 
 
-OVERLAPS = """(() => {
+OVERLAPS = """((...kinds) => {
   const boxes = (selector) => [...document.querySelectorAll(selector)].filter((item) => item.textContent !== "" ||
     item.tagName === "rect").map((item) => item.getBoundingClientRect());
   const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
-  const all = [...boxes(".disc"), ...boxes(".note"), ...boxes(".weight")];
+  const all = kinds.flatMap(boxes);
   const frame = picture.getBoundingClientRect();
   const out = all.filter((box) => box.left < frame.left || box.right > frame.right || box.top < frame.top ||
     box.bottom > frame.bottom).length;
   return [all.filter((a, i) => all.some((b, j) => j < i && !apart(a, b))).length, out,
           document.documentElement.scrollWidth - document.documentElement.clientWidth];
-})()"""
+})"""
+ALL = f"{OVERLAPS}('.disc', '.note', '.weight')"
 
 
 @pytest.mark.parametrize("width", [1280, 360])
 def test_nothing_overlaps(player, width):
     shown = player(steps(corpus("slides")), width=width)
     for _ in shown.frames:
-        assert shown.browser.js(OVERLAPS) == [0, 0, 0]
+        assert shown.browser.js(ALL) == [0, 0, 0]
         shown.browser.press("ArrowRight")
+    shown = player(steps(troth.read("rgg:n=30,degree=4")), width=width)
+    shown.browser.press("End")
+    assert shown.browser.js(f"{OVERLAPS}('.note')") == [0, 0, 0]
     shown = player(steps(troth.read("grid:rows=4,cols=4"), "locally-dominant"), width=width)
-    assert shown.browser.js(OVERLAPS) == [0, 0, 0]
+    assert shown.browser.js(ALL) == [0, 0, 0]
     for button in ("first", "back", "play", "step", "last"):
         right = shown.browser.js(f"document.querySelector('#{button}').getBoundingClientRect().right")
         assert right <= width

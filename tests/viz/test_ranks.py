@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from corpus import corpus
+from corpus import corpus, path
 from test_stories import check
 
 import troth
 from troth.mpi import launcher
+from troth.viz import steps
 from troth.viz.stories import tell
 
 pytest.importorskip("mpi4py")
@@ -34,6 +35,9 @@ def test_last_frame(name, ranks, partition, options):
     assert sorted(set(story.owner)) == list(range(ranks))
     if partition == "block":
         assert story.owner == sorted(story.owner)
+    if not options:
+        lit = {list(story.lines)[frame.line] for frame in story.frames if frame.line >= 0}
+        assert set(story.lines) - lit <= {"repeat", "while"}
 
 
 def test_slides():
@@ -44,9 +48,18 @@ def test_slides():
     assert any("is matched" in caption for caption in said[:told])
 
 
-def test_ranks_that_fail_say_why(tmp_path):
-    with pytest.raises(troth.TrothError, match=r"the ranks failed: --partition nowhere is not a file"):
-        tell(corpus("slides"), "sync-poll", partition="nowhere")
+def test_ranks_that_fail_say_why_once(tmp_path):
+    owners = tmp_path / "owners.txt"
+    owners.write_text("0\n1\n7\n0\n1\n")
+    with pytest.raises(troth.TrothError, match=r"^the ranks failed: .*owners.txt") as refusal:
+        tell(corpus("slides"), "sync-poll", partition=owners)
+    assert str(refusal.value).count("owners.txt") == 1
+
+
+def test_the_page_counts_ranks_without_vertices():
+    html = steps(path([3]), "sync-poll", ranks=4, name=7)
+    assert "2 vertices, 1 edge · ties hash, seed 0 · 4 ranks · partition block" in html
+    assert "<span>on 7</span>" in html
 
 
 def test_without_mpiexec(monkeypatch):

@@ -74,7 +74,9 @@ def test_families(name):
 )
 def test_options(name, options):
     graph = troth.read(GRAPHS[1])
-    check(tell(graph, name, **options), troth.match(graph, name, "cpu", **options).mate)
+    story = tell(graph, name, **options)
+    check(story, troth.match(graph, name, "cpu", **options).mate)
+    assert not any(vertex.colour for vertex in story.frames[-1].vertices)
 
 
 # ---- the slides' example: a-b 4, a-c 5, c-d 7, c-e 9, d-e 10 ----
@@ -167,6 +169,9 @@ def test_seeds_are_any_whole_numbers(seed):
         ({"algorithm": "simplex"}, "has no story"),
         ({"algorithm": "suitor", "variant": "synclb"}, "suitor on cpu has no option 'variant'"),
         ({"algorithm": "sync-poll", "ranks": 9}, "from 1 to 8"),
+        ({"algorithm": "sync-poll", "ranks": "x"}, "ranks='x': give a whole number from 1 to 8"),
+        ({"algorithm": "sync-poll", "ranks": 2.5}, "ranks=2.5"),
+        ({"algorithm": "sync-poll", "partition": "nowhere"}, "^partition='nowhere' is not a file: choose block, "),
         ({"algorithm": "greedy", "seed": 1.5}, "seed"),
         ({"algorithm": "greedy", "ties": "even"}, "tie rule"),
     ],

@@ -8,7 +8,7 @@ import typer
 
 import troth
 from troth.cli.bench import bench
-from troth.cli.coarsen import coarsen
+from troth.cli.coarsen import LocalHelp, coarsen
 from troth.cli.convert import convert
 from troth.cli.generate import FamilyHelp, generate
 from troth.cli.info import info
@@ -63,5 +63,5 @@ app.command()(info)
 app.command(cls=FamilyHelp)(generate)
 app.command()(convert)
 app.command()(bench)
-app.command(cls=AlgorithmHelp)(coarsen)
+app.command(cls=LocalHelp)(coarsen)
 app.command()(show)

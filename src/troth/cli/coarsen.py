@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from troth import engines
 from troth.cli import _options as o
 from troth.cli._report import Clock, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
+from troth.cli.match import AlgorithmHelp
 from troth.errors import TrothError
 
 if TYPE_CHECKING:
     from troth.coarsen import Level
 
 EVERY = "{}"  # in a file's name: one file a level
+DEVICES = [name for name in engines.DEVICES if name != "mpi"]
+
+
+class LocalHelp(AlgorithmHelp):
+    """Without MPI ranks, on which there are no hierarchies."""
+
+    engines = tuple(engine for engine in engines.TABLE if engine.device != "mpi")
 
 
 def coarsen(
@@ -37,7 +47,9 @@ def coarsen(
         bool, typer.Option(help="Pair leaves, twins and relatives where a matching shrinks a level by less than 25%.")
     ] = True,
     algorithm: o.AlgorithmOption = o.Algorithm.suitor,
-    device: o.DeviceOption = "auto",
+    device: Annotated[
+        str, typer.Option("--device", metavar="NAME", help=f"Where to run: {', '.join(DEVICES)}.")
+    ] = "auto",
     ties: o.TiesOption = o.Ties.hash,
     threads: o.ThreadsOption = None,
     seed: o.SeedOption = 0,
@@ -82,13 +94,10 @@ def coarsen(
     options = o.read_assignments(option or ())
     find_local_engine(algorithm.value, device, options)
     limit = None if max_vertex_weight is None else _limit(max_vertex_weight)
-    for file, is_graph in ((output, True), (map_file, False)):
+    for file in (output, map_file):
         if file is not None and EVERY in str(file.parent):
             raise TrothError(f"{file}: {EVERY} stands for the level in the name of a file, not of a folder")
-        if file is not None:
-            o.check_output(_numbered(file, 1), graph=is_graph)
-    if output is not None and output == map_file:
-        raise TrothError(f"--output and --map are both {output}: give two names")
+    _check_names(*([] if file is None else [_numbered(file, 1)] for file in (output, map_file)))
     clock = Clock()
     with waiting("reading") as report:
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
@@ -140,6 +149,17 @@ def _numbered(file: Path, level: int) -> Path:
     return Path(str(file).replace(EVERY, str(level)))
 
 
+def _check_names(graphs: Iterable[Path], maps: Iterable[Path]) -> None:
+    """Refuse files that could not be written, or of which one would replace another."""
+    for name in graphs:
+        o.check_output(name, graph=True)
+    taken = {name.resolve() for name in graphs}
+    for name in maps:
+        o.check_output(name)
+        if name.resolve() in taken:
+            raise TrothError(f"--output and --map are both {name}: give two names")
+
+
 def _write(levels: list[Level], output: Path | None, map_file: Path | None) -> tuple[Path | None, Path | None]:
     """Write what is asked for; returns the two names, None for one of levels of which there are none."""
     import numpy as np
@@ -147,17 +167,22 @@ def _write(levels: list[Level], output: Path | None, map_file: Path | None) -> t
     from troth.io import write, write_mates
 
     coarser = list(enumerate(levels[1:], 1))
+    graphs, maps = {}, {}
     if output is not None:
-        for i, level in coarser if EVERY in str(output) else [(0, levels[-1])]:
-            write(level.graph, _numbered(output, i))
+        chosen = coarser if EVERY in str(output) else [(0, levels[-1])]
+        graphs = {_numbered(output, i): level.graph for i, level in chosen}
     if map_file is not None and EVERY in str(map_file):
-        for i, level in coarser:
-            write_mates(level.map, _numbered(map_file, i))
+        maps = {_numbered(map_file, i): level.map for i, level in coarser}
     elif map_file is not None:
         where = np.arange(levels[-1].graph.n)
         for level in reversed(levels):
             where = level.project(where)
-        write_mates(where, map_file)
+        maps = {map_file: where}
+    _check_names(graphs, maps)  # all of them, before the first is written
+    for name, graph in graphs.items():
+        write(graph, name)
+    for name, where in maps.items():
+        write_mates(where, name)
     return tuple(file if coarser or EVERY not in str(file) else None for file in (output, map_file))
 
 
@@ -183,5 +208,9 @@ def _steps(levels: list[Level]) -> dict[str, float]:
 
 
 def _size(level: Level) -> str:
-    pairs = f", {level.stats['twohop']:,} pairs of no neighbours" if level.stats["twohop"] else ""
-    return f"{level.graph.n:,} vertices, {level.graph.m:,} edges{pairs}"
+    from troth.viz.story import counted
+
+    sizes = [counted(level.graph.n, "vertex", "vertices"), counted(level.graph.m, "edge", "edges")]
+    if level.stats["twohop"]:
+        sizes.append(counted(level.stats["twohop"], "pair", "pairs") + " of no neighbours")
+    return ", ".join(sizes)

@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 
 from troth.cli import _options as o
 from troth.cli._report import Clock, at_least, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
-from troth.engines import ALGORITHMS, TABLE
+from troth.engines import TABLE, Engine
 from troth.errors import TrothError
 
 if TYPE_CHECKING:
@@ -23,33 +23,35 @@ PHASES = ("read", "copy", "match", "kernels", "certify", "write")
 class AlgorithmHelp(TyperCommand):
     """A command whose help ends with the table of algorithms and their options."""
 
+    engines = TABLE
+
     def format_help(self, ctx, formatter) -> None:
         super().format_help(ctx, formatter)
         with formatter.section("Algorithms"):
-            formatter.write_dl(_algorithms())
+            formatter.write_dl(_algorithms(self.engines))
         with formatter.section("Options of algorithms"):
-            formatter.write_dl(_algorithm_options())
+            formatter.write_dl(_algorithm_options(self.engines))
 
 
-def _algorithms() -> list[tuple[str, str]]:
+def _algorithms(engines: tuple[Engine, ...]) -> list[tuple[str, str]]:
     """A line for each algorithm, as it runs on the CPU, and below it one for each other device."""
     lines = []
-    for name in ALGORITHMS:
-        first, *others = (engine for engine in TABLE if engine.algorithm == name)
+    for name in dict.fromkeys(engine.algorithm for engine in engines):
+        first, *others = (engine for engine in engines if engine.algorithm == name)
         lines += [(name, first.help), *((f"  on {engine.device}", engine.help) for engine in others)]
     return lines
 
 
-def _algorithm_options() -> list[tuple[str, str]]:
+def _algorithm_options(engines: tuple[Engine, ...]) -> list[tuple[str, str]]:
     """A line for each option, and who has it: an algorithm on all of its devices, or on one of them."""
     devices: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for engine in TABLE:
+    for engine in engines:
         for name, option in engine.options.items():
             line = (f"-O {name}={str(option.default).lower()}", option.help)
             devices.setdefault(line, {}).setdefault(engine.algorithm, []).append(engine.device)
 
     def told(algorithm: str, able: list[str]) -> str:
-        everywhere = able == [engine.device for engine in TABLE if engine.algorithm == algorithm]
+        everywhere = able == [engine.device for engine in engines if engine.algorithm == algorithm]
         return algorithm if everywhere else f"{algorithm} on {', '.join(able)}"
 
     return [(left, f"{text} ({', '.join(told(*item) for item in of.items())})") for (left, text), of in devices.items()]

@@ -204,7 +204,7 @@ def _checked(G: BackendGraph, matching: dict | Iterable) -> tuple[Report, int]:
     row, col = ends.T
     mate = np.full(len(G.nodes), -1, np.int64)
     mate[row], mate[col] = col, row
-    covered = np.count_nonzero(mate >= 0)
+    covered = int(np.count_nonzero(mate >= 0))
     if covered < ends.size:
         return Report(False, False, False, reason="a node is there twice"), covered
     if G.is_directed() and not all(G.origin.has_edge(u, v) for u, v in pairs):
@@ -219,9 +219,10 @@ def _first_error(G: BackendGraph, pairs: list) -> Exception | None:
     """NetworkX's error for the first element that is no pair of nodes; it and all after it are taken off the list."""
     from networkx import NetworkXError
 
-    if set(map(len, pairs)) <= {2} and G.number.keys() >= set(chain.from_iterable(pairs)):
+    known = G.origin.has_node  # says no to what has no hash
+    if set(map(len, pairs)) <= {2} and all(map(known, chain.from_iterable(pairs))):
         return None
-    at = next(i for i, pair in enumerate(pairs) if len(pair) != 2 or not G.number.keys() >= set(pair))
+    at = next(i for i, pair in enumerate(pairs) if len(pair) != 2 or not all(map(known, pair)))
     pair = pairs[at]
     del pairs[at:]
     if len(pair) != 2:

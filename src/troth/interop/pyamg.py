@@ -59,7 +59,10 @@ def pairwise_aggregation(
     """
     from scipy.sparse import bsr_array
 
-    T = _operator(hierarchy(strength_graph(A, theta, norm), levels=matchings, **_defaults(options)))
+    if "levels" in options:
+        raise TrothError(f"aggregation takes no levels={options['levels']!r}: give matchings={options['levels']!r}")
+    options["levels"] = whole_number("matchings", matchings, 0)
+    T = _operator(hierarchy(strength_graph(A, theta, norm), **_defaults(options)))
     roots = np.unique(T.indices, return_index=True)[1]
     T = T.astype(A.dtype) if compute_P else T
     if A.format == "bsr":
@@ -112,6 +115,8 @@ def strength_graph(A: Any, theta: float = 0.25, norm: str = "min") -> Graph:
         raise TrothError("aggregation takes a matrix of finite floats: convert it with astype(float), and look for NaN")
     if A.dtype.kind == "c" and norm == "min":
         raise TrothError("norm='min' compares signs, which complex numbers have not: choose norm='abs'")
+    if not 0 <= theta <= 1:  # nor NaN, by which nothing would be strong
+        raise TrothError(f"theta={theta!r}: give a number from 0 to 1")
     strength = classical_strength_of_connection(A, theta=theta, block=A.format == "bsr", norm=norm)
     return as_graph(strength, symmetrize="max")
 

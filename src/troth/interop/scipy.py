@@ -49,6 +49,9 @@ class HeavyPermutation(NamedTuple):
         from scipy.sparse import coo_array, csr_array
 
         scaled = coo_array(A)
+        if scaled.shape != (len(self.rows), len(self.rows)):
+            what = " x ".join(map(str, scaled.shape))
+            raise TrothError(f"a permutation of {len(self.rows)} rows, but a matrix of {what}: give the one it is of")
         scaled.sum_duplicates()
         # The exponents are added first: a product of two scales alone, or of one and an entry, could leave the range.
         exponent = (np.frexp(self.row_scale)[1] - 1)[scaled.row] + (np.frexp(self.column_scale)[1] - 1)[scaled.col]

@@ -9,6 +9,7 @@ import numpy as np
 from troth.errors import TrothError
 from troth.graph import Graph, as_graph
 from troth.verify import mates_on_host, verify
+from troth.viz.story import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 MOST = 2000  # vertices; more cannot be told apart
 NAMED, WEIGHED = 60, 24  # up to so many vertices are named, up to so many edges have their weight written
 READABLE, LARGEST = 11.0, 20.0  # points: discs that names fit into, and the largest
+SMALL = 5.0  # points: no name is smaller
 MATCHED, OTHER, INK = "#d9480f", "#adb5bd", "#212529"
 
 
@@ -77,7 +79,7 @@ def draw(
     if title is None and m is not None:
         pairs = int(np.count_nonzero(mate >= 0)) // 2
         digits = "," if isinstance(weight, int) else ",.6g"
-        title = f"{pairs:,} pair{'' if pairs == 1 else 's'}, weight {weight:{digits}}"
+        title = f"{counted(pairs, 'pair', 'pairs')}, weight {weight:{digits}}"
     ax.set_title(title or "", color=INK)
     return ax.figure
 
@@ -154,16 +156,22 @@ def _lines(ax: Any, segments: np.ndarray, colour: str, width: np.ndarray, zorder
 
 
 def _vertices(ax: Any, g: Graph, mate: np.ndarray, places: np.ndarray, diameter: float, named: bool) -> None:
-    """Discs, hollow where unmatched; names inside where there are some."""
+    """Discs, hollow where unmatched; names, where there are some, inside, or above where they are too long."""
     face = np.where(mate >= 0, INK, "white")
     line = 1.0 if diameter > 4 else 0.5
     ax.scatter(*places.T, s=diameter**2, c=face, edgecolors=INK, linewidths=line, zorder=3, clip_on=False)
     if named:
-        for v, (x, y) in enumerate(places):
-            name = v if g.ids is None else g.ids[v]
-            colour = "white" if mate[v] >= 0 else INK
-            words = {"color": colour, "fontsize": 0.5 * diameter, "ha": "center", "va": "center", "zorder": 4}
-            ax.text(x, y, str(name), parse_math=False, **words)
+        from matplotlib.patheffects import withStroke
+
+        halo = [withStroke(linewidth=2, foreground="white")]
+        for v, place in enumerate(places):
+            name = str(v if g.ids is None else g.ids[v])
+            size = min(0.5, 1.5 / max(len(name), 1)) * diameter  # a letter is about 0.6 as wide as high
+            inside = {"fontsize": size, "color": "white" if mate[v] >= 0 else INK, "va": "center"}
+            above = {"fontsize": SMALL + 2, "color": INK, "va": "bottom", "path_effects": halo}
+            lift, words = (0, inside) if size >= SMALL else (diameter / 2 + 1, above)
+            words |= {"ha": "center", "zorder": 4, "parse_math": False}
+            ax.annotate(name, place, (0, lift), textcoords="offset points", **words)
 
 
 def _weights(ax: Any, middles: np.ndarray, weights: np.ndarray, matched: np.ndarray) -> None:

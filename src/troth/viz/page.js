@@ -79,7 +79,7 @@ function sideOf(v) {
     const middle = [at[v][0] + dx * (radius + 8 + half), at[v][1] + dy * (radius + 14)];
     let cost = 0.02 * Math.abs(dy);
     sides.forEach(([x, y], u) => {
-      if (longest[u] && Math.abs(y - middle[1]) < 15 && Math.abs(x - middle[0]) < half + 4 * longest[u]) cost += 12;
+      if (longest[u] && Math.abs(y - middle[1]) < 15 && Math.abs(x - middle[0]) < half + 4 * longest[u]) cost += 200;
     });
     for (const shift of [-half, -half / 2, 0, half / 2, half]) {
       const p = [middle[0] + shift, middle[1]];
@@ -121,6 +121,7 @@ function element(kind, attributes, parent, text) {
   return made;
 }
 
+const SMALLEST = 7; // pixels of a letter
 let drawn;
 
 function build() {
@@ -145,19 +146,27 @@ function build() {
   drawn.arrows = layer("arrows");
   const discs = layer("vertices");
   const notes = layer("notes");
-  const letters = Math.max(...names.map((name) => name.length), 1);
-  const size = Math.min(15, (1.75 * radius) / Math.max(1, 0.6 * letters));
+  const fitting = (1.75 * radius) / 0.64; // letters of one pixel
   for (let v = 0; v < n; v++) {
     const [x, y] = at[v];
     const group = element("g", { "data-vertex": v, transform: `translate(${x} ${y})` }, discs);
     element("rect", { class: "ring", rx: radius + 4 }, group);
     element("rect", { class: "disc" }, group);
-    if (size >= 7) element("text", { class: "name", "font-size": size }, group, names[v]);
+    const name = shortened([...names[v]], Math.floor(fitting / SMALLEST));
+    const size = Math.min(15, fitting / Math.max(2, name.length));
+    const text = element("text", { class: "name", "font-size": size }, group, name);
+    const wide = text.getComputedTextLength() / (1.85 * radius); // letters may be wide
+    if (wide > 1) text.setAttribute("font-size", size / wide);
     element("title", {}, group, names[v]); // where the name does not fit
     drawn.vertices.push(group);
     drawn.notes.push(element("text", { class: "note", "text-anchor": "middle", x: sides[v][0], y: sides[v][1] }, notes));
   }
   show(now);
+}
+
+function shortened(letters, most) {
+  if (letters.length > most) letters = most > 2 ? [...letters.slice(0, most - 1), "…"] : [];
+  return letters.join("");
 }
 
 function setSquare(shape, half, round) {

@@ -18,7 +18,7 @@ from troth.graph import Graph, as_graph
 from troth.viz.drawing import edges_of
 from troth.viz.layout import place
 from troth.viz.stories import tell
-from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, number
+from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, counted, number
 
 WEIGHED = 120  # up to so many edges have their weight written, where there is room
 INDENT = 4  # blanks of pseudocode
@@ -68,13 +68,14 @@ def steps(
     graph = (g if isinstance(g, Graph) else as_graph(g)).to("cpu")
     story = tell(graph, algorithm, ties, seed, ranks, partition, **options)
     given = [f"{key} {value}" for key, value in options.items()]
-    where = [f"{len(set(story.owner))} ranks, partition {partition or 'block'}"] if story.owner else []
-    facts = [f"{graph.n} vertices, {graph.m} edges", f"ties {ties}, seed {seed}", *where, *given]
+    where = [counted(story.ranks, "rank", "ranks"), f"partition {partition or 'block'}"] if story.ranks else []
+    facts = [story.size(), f"ties {ties}, seed {seed}", *where, *given]
+    name = str(name or "a graph")
     home = files("troth.viz")
     return Template(home.joinpath("page.html").read_text(encoding="utf-8")).substitute(
-        title=escape(f"{story.title} on {name or 'a graph'}"),
+        title=escape(f"{story.title} on {name}"),
         algorithm=escape(story.title),
-        graph=escape(name or "a graph"),
+        graph=escape(name),
         facts=escape(" · ".join(facts)),
         reference=escape(story.reference),
         code=_code(story),

@@ -64,6 +64,7 @@ class Log:
 
     def __init__(self, graph) -> None:
         self.graph, self.rank, self.events = graph, graph.comm.rank, []
+        self.known: dict[tuple[int, int], list[int]] = {}  # what was read last, by copy and vertex
 
     def add(self, kind: str, **values) -> None:
         self.events.append({"at": monotonic_ns(), "rank": self.rank, "kind": kind, **values})
@@ -138,11 +139,13 @@ class Log:
     # what is no compiled step
 
     def on_read(self, at):
-        before = at.self.word[at.ghosts].copy()
         yield
-        new = at.ghosts[at.self.word[at.ghosts] != before]
-        if len(new):
-            self.add("read", words=self._told(new, at.self.word))
+        copy = getattr(at, "copy", 0)  # sync-poll has two, and reads both to one place
+        told = self._told(at.ghosts, at.self.word)
+        new = [word for word in told if word != self.known.get((copy, word[0]), [word[0], -1, 0])]
+        self.known.update(((copy, word[0]), word) for word in new)
+        if new:
+            self.add("read", words=new)
 
     def on_notices(self, at):
         about, because, _ = yield
@@ -164,7 +167,7 @@ def watch(engine, log: Log) -> None:
 
     places = [(steps, name) for name in vars(steps) if hasattr(log, f"on_{name}")]
     places += [(engine, name) for name in ("barrier", "sum_over") if hasattr(engine, name)]
-    places += [(shared.Words, "read"), (notify.Rank, "notices")]
+    places += [(shared.Words, "read"), (shared.SteadyWords, "read"), (notify.Rank, "notices")]
     for place, name in places:
         setattr(place, name, watched(getattr(place, name), getattr(log, f"on_{name}")))
 
@@ -206,5 +209,7 @@ def main(folder: Path) -> None:
 if __name__ == "__main__":
     try:
         main(Path(sys.argv[1]))
-    except TrothError as error:
-        sys.exit(f"troth: {error}")
+    except TrothError as error:  # all ranks have it, and one says it
+        from troth.cli import launched_rank
+
+        sys.exit(f"troth: {error}" if launched_rank() in (None, "0") else 2)

@@ -58,7 +58,8 @@ class Story:
     hands = False  # arrows reach to the middle of an edge, so that two can meet
     refusing = "refused or displaced"  # what a dashed arrow means; in the legend
     noting = ""  # what is written beside a vertex; in the legend
-    owner: Sequence[int] | None = None  # the rank of each vertex, on a cluster
+    ranks = 0  # of a job on a cluster
+    owner: Sequence[int] | None = None  # the rank of each vertex there
 
     def __init__(self, graph: Graph, order: Order) -> None:
         self.graph, self.order = graph, order
@@ -95,17 +96,17 @@ class Story:
 
     def begin(self) -> None:
         """The first frame: nothing has happened."""
-        self.frame("", f"{self.graph.n} vertices, {self.graph.m} edges; nothing has happened yet.")
+        self.frame("", f"{self.size()}; nothing has happened yet.")
 
     def end(self, mate: np.ndarray) -> None:
         """The last frame: the matching that the engine returned."""
         from troth.matching import Matching
 
         self.mate = mate.tolist()
-        self.points = [-1] * self.graph.n
+        self.points, self.colour = [-1] * self.graph.n, [""] * self.graph.n
         self.processed = set(range(self.graph.n))
         m = Matching(self.graph, mate, self.title)
-        pairs = f"{m.cardinality} pair{'' if m.cardinality == 1 else 's'}"
+        pairs = counted(m.cardinality, "pair", "pairs")
         self.frame(list(self.lines)[-1], f"Done: {pairs} of total weight {number(m.weight)}.")
 
     def vertex(self, key: int) -> int:
@@ -113,6 +114,10 @@ class Story:
         return self._by_priority[int(key) & int(MASK)]
 
     # ---- words ----
+
+    def size(self) -> str:
+        """Of the graph."""
+        return f"{counted(self.graph.n, 'vertex', 'vertices')}, {counted(self.graph.m, 'edge', 'edges')}"
 
     def name(self, v: int) -> str:
         """The user's name of a vertex."""
@@ -152,6 +157,15 @@ def listing(words: list[str], plural: str) -> str:
 def plural(items: Sized, one: str, more: str) -> str:
     """The form of a word that goes with so many items."""
     return one if len(items) == 1 else more
+
+
+def counted(number: int, one: str, more: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "vertex", "vertices"), counted(1200, "edge", "edges")
+    ('1 vertex', '1,200 edges')
+    """
+    return f"{number:,} {one if number == 1 else more}"
 
 
 def number(value: int | float, digits: int = 4) -> str:

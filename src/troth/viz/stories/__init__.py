@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from troth.engines import find_engine, read_options
+from troth.engines import find_engine, read_options, whole
 from troth.errors import TrothError
 from troth.graph import Graph, check_seed
 from troth.viz.story import Story
@@ -55,14 +56,11 @@ def tell(
     if engine.device == "mpi":
         if "batch" in chosen and "batch" not in options:
             chosen["batch"] = 1  # one vertex at a time
-        ranks = 3 if ranks is None else ranks
-        if not 1 <= ranks <= MOST_RANKS:
-            raise TrothError(f"ranks={ranks!r}: give a whole number from 1 to {MOST_RANKS}")
-        words = {"algorithm": algorithm, "ties": ties, "seed": seed, "partition": partition or "block", **chosen}
-        story.replay(ranks, words)
+        words = {"algorithm": algorithm, "ties": ties, "seed": seed, "partition": _partition(partition), **chosen}
+        story.replay(_ranks(ranks), words)
         return story
     if ranks is not None or partition is not None:
-        raise TrothError(f"{algorithm} runs on one machine: --ranks and --partition are for the four PGAS variants")
+        raise TrothError(f"{algorithm} runs on one machine: ranks and a partition are for the four PGAS variants")
     from troth.viz.interpret import interpret
 
     story.begin()
@@ -70,3 +68,20 @@ def tell(
     mate, _ = interpret(engine.load(), story)(graph, order, **words, **chosen)
     story.end(mate)
     return story
+
+
+def _ranks(ranks: int | None) -> int:
+    try:
+        return whole(1, MOST_RANKS)(3 if ranks is None else ranks)
+    except ValueError as error:
+        raise TrothError(f"ranks={ranks!r}: give {error}") from None
+
+
+def _partition(name: str | None) -> str:
+    """Who owns a vertex; refused here, since the ranks would each say it."""
+    from troth.mpi.partition import NAMES
+
+    name = "block" if name is None else str(name)
+    if name not in NAMES and not Path(name).is_file():
+        raise TrothError(f"partition={name!r} is not a file: choose {', '.join(NAMES)}, or a file of owners")
+    return name

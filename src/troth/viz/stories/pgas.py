@@ -23,6 +23,7 @@ SYNC_POLL = {
     "read": "    read the words of other ranks",
     "match": "    each own u with mate(mate(u)) = u is matched",
     "barrier": "    barrier",
+    "gone": "    read which vertices of other ranks are matched",
     "choose": "    for each own u:  mate(u) ← heaviest candidate",
     "sum": "until no rank has a vertex left",
     "end": "return mate",
@@ -123,7 +124,8 @@ class Pgas(Story):
         for u, v, matched in event["words"]:
             said = f"wants {self.name(v)}" if v >= 0 else "wants nobody"
             told.append(f"{self.name(u)} {f'is matched with {self.name(v)}' if matched else said}")
-        self.frame("read", f"{who} reads: {listing(told, 'words are new')}.", candidate=read)
+        line = "gone" if "gone" in self.lines and event["words"][0][2] else "read"
+        self.frame(line, f"{who} reads: {listing(told, 'words are new')}.", candidate=read)
 
     def tell_wake(self, who: str, event: dict) -> None:
         looks = plural(event["vertices"], "looks again: the one it wanted is", "look again: those they wanted are")
