@@ -232,7 +232,6 @@ REFUSALS = [
     (["match", "path:n=9", "-a", "sync-poll", "-O", "capacity=3"], "no option 'capacity'"),
     (["match", "path:n=9", "-a", "async-notify", "-O", "capacity=0"], "from 1 to"),
     (["match", "nowhere.csr", "--threads", "100000"], "threads=100000: give a whole number from 1 to"),
-    (["match", "nowhere.csr", "-a", "sync-poll", "--threads", "2"], "one thread a rank, not 2: start more ranks"),
     (["match", "path:n=9", "-a", "greedy"], "has no engine on device='mpi'"),
     (["verify", "path:n=6", "nowhere.txt"], "nowhere.txt: No such file"),
     (["verify", "path:n=6", "wrong.txt"], "wrong.txt, line 5: '6' is not a mate"),

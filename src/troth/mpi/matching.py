@@ -98,7 +98,7 @@ def match(
     ties, seed
         as in ``troth.match``; ``ties="high"`` is the rule of Thorsen and Merkey
     threads
-        of each rank; 1 where not given, and always of the four variants
+        of each rank, 1 where not given; the four variants use one in any case
     **options
         the engine's own (see ``engines.py``)
 
@@ -129,10 +129,7 @@ def check_request(algorithm: str, threads: int | None, options: dict) -> tuple[E
     """The engine, the threads of a rank and all options, or a refusal; needs no graph."""
     engine = find_engine(algorithm, "mpi", options)
     chosen = read_options(engine, options)
-    threads = 1 if threads is None else thread_count(threads, 0)
-    if threads > 1 and algorithm != "suitor":
-        raise TrothError(f"{algorithm} uses one thread a rank, not {threads}: start more ranks, or choose suitor")
-    return engine, threads, chosen
+    return engine, 1 if threads is None else thread_count(threads, 0), chosen
 
 
 def match_whole(
