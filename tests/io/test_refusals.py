@@ -50,7 +50,7 @@ MTX = {
         for text in ("1.9", "1e3", "1 7")
     },
     "pattern with values": (BANNER.replace("real", "pattern") + "2 2 1\n2 1 7\n", "'2 1 7' is not 'row column', all"),
-    "array of pairs": ("%%MatrixMarket matrix array real general\n2 2\n0\n1 5\n1\n0\n", "line 4: '1 5' is not 'value'"),
+    "array of text": ("%%MatrixMarket matrix array real general\n1 1\n1,5\n", "line 3: '1,5' is not 'value'"),
     "too many entries": (BANNER + "2 2 1\n1 2 1.5\n2 1 1.5\n", "Too many"),
     "index too large": (BANNER + "2 2 1\n1 3 1.5\n", "line 3: Column index"),
     "index zero": (BANNER + "2 2 1\n0 1 1.5\n", "line 3: Row index"),

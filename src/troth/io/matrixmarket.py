@@ -43,13 +43,13 @@ def read(path: Path) -> Matrix:
     from scipy.sparse import coo_array
 
     arrays = {"spmatrix": False} if "spmatrix" in signature(mmread).parameters else {}  # from SciPy 1.15 on
-    with refusing(path), open_binary(path) as stream, ThreadPoolExecutor(1) as helper:
+    with refusing(path), open_binary(path) as stream, ThreadPoolExecutor(1) as worker:
         head = _check_head(stream, path)
         rows, columns = head.shape
         try:
             # Given an array, SciPy divides by its rows, and writes past the end of a symmetric one that is not square.
             square = rows == columns > 0
-            matrix = coo_array(mmread(_Lines(head, stream, helper), **arrays) if square else head.shape)
+            matrix = coo_array(mmread(_Lines(head, stream, worker), **arrays) if square else head.shape)
         except Exception as error:
             reason = re.sub(r"^Line (\d+)", r"line \1", one_line(error))
             raise TrothError(f"{path}, {reason}" if reason.startswith("line") else f"{path}: {reason}") from error
@@ -62,18 +62,18 @@ def read(path: Path) -> Matrix:
 class _Lines:
     """A stream of checked lines, for SciPy drops what it cannot read of a line: of 1,5 and 1.0D+03 it takes the 1.
 
-    It also reads on past the memory of a text that has zero bytes, or no line end at its end. While it works, a helper
+    It also reads on past the memory of a text that has zero bytes, or no line end at its end. While it works, a thread
     unpacks and checks the next block.
     """
 
-    def __init__(self, head: Head, stream: BinaryIO, helper: Executor):
-        self.head, self.stream, self.helper = head, stream, helper
+    def __init__(self, head: Head, stream: BinaryIO, worker: Executor):
+        self.head, self.stream, self.worker = head, stream, worker
         self.lines = head.text.count(b"\n")
-        self.ahead = helper.submit(lambda: head.text)
+        self.ahead = worker.submit(lambda: head.text)
 
     def read(self, _size: int = -1) -> bytes:
         """The next block, empty at the end. SciPy asks for a kilobyte and takes what comes."""
-        text, self.ahead = self.ahead.result(), self.helper.submit(self._block)
+        text, self.ahead = self.ahead.result(), self.worker.submit(self._block)
         return text
 
     def _block(self) -> bytes:
@@ -105,12 +105,13 @@ def _first_wrong(text, width, whole):
     """Where the first line goes wrong that is not ``width`` numbers, or nothing, and how many lines come before it.
 
     Where none does, the size of the text and all lines. Numbers are whole, but the last one of a line may be a decimal,
-    or a word (left to SciPy), unless ``whole``. The text ends with a line end, which ends every loop in here.
+    or a word (left to SciPy), unless ``whole``. A line of an array (one number) may go on with more: SciPy takes the
+    first. The text ends with a line end, which ends every loop in here.
     """
     at = cells = lines = 0
     while at < text.size:
         if text[at] == NEWLINE:
-            if cells != 0 and cells != width:
+            if 0 < cells < width or cells > width > 1:
                 break
             cells = 0
             lines += 1
@@ -125,7 +126,7 @@ def _first_wrong(text, width, whole):
         begin = at
         at = _skip_digits(text, at)
         count = at - begin
-        if cells == width and not whole:
+        if cells >= width and not whole:
             if text[at] == POINT:
                 at = _skip_digits(text, at + 1)
                 count = at - begin - 1
