@@ -126,7 +126,7 @@ class Edges:
     """What a reader of tables hands to the gate: undirected edges, parallel ones allowed.
 
     ``row`` and ``col`` are vertex numbers from 0 (already compacted where ``ids``, the user's names, is given);
-    ``weight`` is None for a pattern; ``n`` is None where the largest number decides.
+    ``weight`` is None for a pattern; ``n`` is None where the largest number decides; ``notes`` are the reader's own.
     """
 
     row: np.ndarray
@@ -136,6 +136,7 @@ class Edges:
     ids: np.ndarray | None = None
     where: str = "the edges"
     base: int = 0
+    notes: dict[str, int] = field(default_factory=dict)
 
 
 def as_graph(
@@ -546,7 +547,7 @@ def _from_edges(source: Edges, rule: str, symmetrize: str | None, seed: np.uint6
             "weights must be finite numbers"
         )
     indptr, indices, data, loops, repeats = gate.edges_to_csr(row, col, data, n)
-    notes = {name: count for name, count in (("loops", loops), ("repeats", repeats)) if count}
+    notes = source.notes | {name: count for name, count in (("loops", loops), ("repeats", repeats)) if count}
     if len(data) and data.min() <= 0:
         indptr, indices, data = _drop(where, indptr, indices, data, 0, notes)
     return Graph(indptr, indices, data, None, source.ids, notes)

@@ -168,8 +168,12 @@ def _number(data, begin, end):
 
 @kernel
 def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
-    """Fill the arrays as ``mode`` says; ``real`` is ``value`` seen as floats. Returns how many cells and lines."""
+    """Fill the arrays as ``mode`` says; ``real`` is ``value`` seen as floats.
+
+    Returns how many cells and lines, and whether an integer is padded with zeros in front.
+    """
     at = cells = lines = 0
+    padded = False
     while at < data.size:
         at = _skip_blanks(data, at, sep)
         if at < data.size and (data[at] == comment1 or data[at] == comment2):
@@ -189,6 +193,7 @@ def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
                 kind[cells], integer, decimal = _number(data, begin, end)
                 if kind[cells] == INTEGER:
                     value[cells] = integer
+                    padded |= data[begin] == ZERO and end - begin > 1
                 elif kind[cells] == REAL:
                     real[cells] = decimal
                 else:
@@ -198,7 +203,7 @@ def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
         at += 1
     if mode != COUNT:
         line_start[lines] = cells
-    return cells, lines
+    return cells, lines, padded
 
 
 @kernel
@@ -225,7 +230,7 @@ def _copy_cells(data, offsets, sep, out):
 class Cells:
     """The cells of a text: ``kind`` and ``value`` (see above), and the first cell of each line in ``line_start``.
 
-    ``before`` is how many lines of the file come before the text.
+    ``padded`` says whether an integer has zeros in front, ``before`` how many lines of the file come before the text.
     """
 
     where: str
@@ -235,6 +240,7 @@ class Cells:
     value: np.ndarray
     kind: np.ndarray
     line_start: np.ndarray
+    padded: bool = False
     before: int = 0
 
     def one_a_line(self, least: int, most: int, uneven: str, wrong: str) -> np.ndarray:
@@ -323,10 +329,10 @@ def scan(data: bytes, where: str, *, sep: str = "", comments: bytes = b"%%") -> 
     text = np.frombuffer(data, np.uint8)
     mark = ord(sep) if sep else 0
     none = np.empty(0, np.int64)
-    size, lines = _scan(text, mark, *comments, COUNT, none, none.view(np.float64), none.view(np.uint8), none)
+    size, lines, _ = _scan(text, mark, *comments, COUNT, none, none.view(np.float64), none.view(np.uint8), none)
     value, kind, line_start = np.empty(size, np.int64), np.empty(size, np.uint8), np.empty(lines + 1, np.int64)
-    _scan(text, mark, *comments, NUMBERS, value, value.view(np.float64), kind, line_start)
-    return Cells(where, text, mark, comments, value, kind, line_start)
+    *_, padded = _scan(text, mark, *comments, NUMBERS, value, value.view(np.float64), kind, line_start)
+    return Cells(where, text, mark, comments, value, kind, line_start, padded)
 
 
 def scan_parts(path: Path, size: int = 2**22) -> Iterator[Cells]:
