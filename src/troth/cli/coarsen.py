@@ -86,7 +86,7 @@ def coarsen(
         if file is not None and EVERY in str(file.parent):
             raise TrothError(f"{file}: {EVERY} stands for the level in the name of a file, not of a folder")
         if file is not None:
-            o.check_output(_numbered(file, 1), graph=is_graph)
+            o.check_output(_numbered(file, 1), graph=is_graph, source=graph)
     if output is not None and output == map_file:
         raise TrothError(f"--output and --map are both {output}: give two names")
     clock = Clock()

@@ -101,11 +101,15 @@ def write(graph: Graph, path: str | os.PathLike) -> None:
     and ``.csr``; a table has no room for isolated vertices.
     """
     graph, path = as_graph(graph), Path(path)
-    name = format_of(path)
-    if name == "csr" and path.is_dir() and not (path / "meta.json").exists():
-        raise TrothError(f"{path}: a folder that is not a graph stands there; remove it or choose another name")
+    check_target(path)
     with atomic_path(path) as temporary:
-        _module(name).write(graph.to("cpu"), temporary)
+        _module(format_of(path)).write(graph.to("cpu"), temporary)
+
+
+def check_target(path: Path) -> None:
+    """Refuse a name for a graph that has no format, and a .csr folder or file that holds something else."""
+    if format_of(path) == "csr" and not _module("csr").may_replace(path):
+        raise TrothError(f"{path}: what stands there is not a .csr graph alone; remove it or choose another name")
 
 
 def format_of(path: Path) -> str:

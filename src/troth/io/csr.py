@@ -22,6 +22,7 @@ from troth.io.files import refusing
 from troth.io.text import as_text
 
 FORMAT, VERSION = "troth-csr", 1
+NAMES = {f"{name}.npy" for name in ("indptr", "indices", "weights", "vertex_weights", "ids")} | {"meta.json"}
 
 
 class CSR(NamedTuple):
@@ -53,6 +54,17 @@ def open_csr(path: str | Path, mode: str = "r") -> CSR:
         _map(path, name, mode, n) if (path / f"{name}.npy").exists() else None for name in ("vertex_weights", "ids")
     )
     return CSR(indptr, indices, weights, vertex_weights, ids, meta)
+
+
+def may_replace(path: Path) -> bool:
+    """Whether nothing is lost if a graph is written here: nothing is there, or a graph and nothing else."""
+    if not path.exists():
+        return True
+    try:
+        _meta(path)
+    except TrothError:
+        return False
+    return {entry.name for entry in path.iterdir()} <= NAMES
 
 
 def _meta(path: Path) -> dict:
