@@ -106,6 +106,7 @@ TABLES = {
     ),
     "NaN": ("0,1,nan\n", "weight nan"),
     "infinity": ("0,1,-inf\n", "weight -inf"),
+    "NaN between ids": ("10,20,nan\n", r"edge 0 \(10, 20\) has weight nan"),
     "negative id": ("0 -1 1.0\n", "names vertex -1; ids start at 0"),
     "fractional id": ("0 0.5 1.0\n", "names vertex 0.5; ids are whole numbers or text"),
     "names that are not UTF-8": (b"a,b\nb,\xff\n", "not UTF-8"),
