@@ -152,6 +152,13 @@ def test_header_without_rows_is_an_empty_graph(tmp_path):
     assert (read(path).n, read(path).m) == (0, 0)
 
 
+def test_a_parquet_file_is_named(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"u": [[0], [1]], "v": [[1], [2]]}), tmp_path / "table.parquet")
+    with pytest.raises(TrothError, match=r"table\.parquet: column 'u': the ids are neither"):
+        read_input(tmp_path / "table.parquet")
+
+
 def test_dictionary_encoded_parquet(tmp_path):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     names = pyarrow.array(["b", "a", "b"]).dictionary_encode()
