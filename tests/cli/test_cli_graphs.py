@@ -33,7 +33,7 @@ def test_wrong_mates_fail_with_1_and_a_reason(run, trap, tmp_path, mates, reason
     assert (code, err) == (1, "")
     assert reason in out
     assert out.splitlines()[-1].split(maxsplit=1) == ["result", "a check failed"]
-    done = run("verify", trap, "mates.txt", "--json")
+    done = run("verify", trap, "mates.txt", "--device", "auto", "--json")
     assert done.code == 1
     assert done.json["ok"] is False
     assert reason in done.json["reason"]

@@ -57,6 +57,7 @@ BAD = [
     (["match", "folder.mtx"], "folder.mtx"),
     (["match", "laplacian.csv"], 'weights="abs"'),
     (["match", "rmat:scale=x"], "scale='x' must be a whole number"),
+    (["match", "gird:rows=3,cols=3"], "'gird' is not a family"),
     (["match", "rmat:scale=4,colour=red"], "rmat has no parameter 'colour'"),
     (["info", "bad.mtx"], "bad.mtx"),
     (["strongest", "bad.mtx"], "bad.mtx"),

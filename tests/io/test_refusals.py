@@ -223,7 +223,10 @@ def test_pickles_are_never_loaded(tmp_path):
 
 def test_npz_of_other_things(tmp_path):
     np.savez(tmp_path / "arrays.npz", a=np.arange(3))
-    assert "sparse" in refusal(tmp_path / "arrays.npz")
+    assert "holds no sparse matrix" in refusal(tmp_path / "arrays.npz")
+    np.save(tmp_path / "array.npy", np.arange(3))
+    for content in ((tmp_path / "array.npy").read_bytes(), RUBBISH):
+        assert "not a whole .npz file" in refusal(put(tmp_path / "renamed.npz", content))
     complex_matrix = scipy.sparse.csr_array(np.array([[0, 1j], [1j, 0]]))
     scipy.sparse.save_npz(tmp_path / "complex.npz", complex_matrix)
     assert "complex" in refusal(tmp_path / "complex.npz")
@@ -269,6 +272,11 @@ CSR = {
     "index out of range": ("indices.npy", np.array([1, 0, 2, 10**6], np.int32), "outside 0..2"),
     "index negative": ("indices.npy", np.array([1, 0, 2, -1], np.int32), "outside 0..2"),
     "vertex weights too short": ("vertex_weights.npy", np.ones(2), "vertex_weights.npy: holds float64 of shape (2,)"),
+    "vertex weights of text": ("vertex_weights.npy", np.array(["a", "b", "c"]), "meta.json says 3 of numbers"),
+    "vertex weight NaN": ("vertex_weights.npy", np.array([1, np.nan, 3]), "vertex 1 weighs nan"),
+    "vertex weight negative": ("vertex_weights.npy", np.array([[1, 2], [3, 4], [5, -6]]), "vertex 2 weighs [ 5 -6]"),
+    "ids in columns": ("ids.npy", np.zeros((3, 2), int), "ids.npy: holds int64 of shape (3, 2)"),
+    "an id twice": ("ids.npy", np.array(["b", "a", "b"]), "two vertices have the same id"),
     "NaN": ("weights.npy", np.array([1.0, 1.0, np.nan, np.nan]), "is nan"),
     "asymmetric": ("weights.npy", np.array([1.0, 2.0, 3.0, 3.0]), "choose symmetrize"),
 }

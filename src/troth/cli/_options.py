@@ -43,12 +43,20 @@ BaseOption = Annotated[
 ColumnsOption = Annotated[
     str | None, typer.Option("--columns", metavar="A,B,W", help="Names of a table's source, target and weight columns.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random.")]
+SeedOption = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="Seed of the scramble of ties, of random weights and of random algorithms; a family has its own, seed=.",
+    ),
+]
 
 AlgorithmOption = Annotated[
     Algorithm, typer.Option("--algorithm", "-a", metavar="NAME", help="How to match; see below.")
 ]
 DeviceOption = Annotated[str, typer.Option("--device", metavar="NAME", help=f"Where to run: {', '.join(DEVICES)}.")]
+LocalDeviceOption = Annotated[str, typer.Option("--device", metavar="NAME", help="Where to run: auto, cpu, cuda.")]
 TiesOption = Annotated[
     Ties,
     typer.Option("--ties", help="Which of two equally heavy neighbours is better: by a scramble, or by its number."),

@@ -37,7 +37,7 @@ def coarsen(
         bool, typer.Option(help="Pair leaves, twins and relatives where a matching shrinks a level by less than 25%.")
     ] = True,
     algorithm: o.AlgorithmOption = o.Algorithm.suitor,
-    device: o.DeviceOption = "auto",
+    device: o.LocalDeviceOption = "auto",
     ties: o.TiesOption = o.Ties.hash,
     threads: o.ThreadsOption = None,
     seed: o.SeedOption = 0,

@@ -14,7 +14,7 @@ from troth.cli._report import Clock, graph_facts, in_seconds, print_json, waitin
 
 def strongest(
     graph: o.GraphName,
-    device: o.DeviceOption = "auto",
+    device: o.LocalDeviceOption = "auto",
     ties: o.TiesOption = o.Ties.low,
     threads: o.ThreadsOption = None,
     gpu_threads: o.GpuThreadsOption = None,
