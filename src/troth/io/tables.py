@@ -70,16 +70,8 @@ def _header(cells: Cells, count: int, columns: Sequence[str] | None) -> tuple[li
 
 def _ids(cells: Cells, *columns: slice) -> list[np.ndarray]:
     """The columns of ids: numbers where all are, otherwise text, as are numbers beyond 64 bits and such as 007."""
-    text = any((cells.kind[column] >= BIG).any() for column in columns)
-    if text or cells.padded:
-        names = cells.names(*columns)
-        if text or any(_is_padded(name).any() for name in names):
-            return names
-    return [cells.numbers(column) for column in columns]
-
-
-def _is_padded(names: np.ndarray) -> np.ndarray:
-    return np.char.isdigit(names) & np.char.startswith(names, b"0") & (np.char.str_len(names) > 1)
+    text = any((cells.kind[column] >= BIG).any() or cells.padded[column].any() for column in columns)
+    return cells.names(*columns) if text else [cells.numbers(column) for column in columns]
 
 
 def write(graph: Graph, path: Path) -> None:

@@ -31,7 +31,7 @@ from troth.cpu._jit import kernel
 from troth.errors import TrothError
 from troth.io.files import BOM, open_binary, refusing
 
-INTEGER, REAL, HARD, BIG, TEXT = range(5)
+INTEGER, REAL, HARD, BIG, TEXT, PADDED = range(6)  # PADDED: an INTEGER such as 007, while scanning
 COUNT, OFFSETS, NUMBERS = range(3)  # what a scan stores: nothing, the offset of every cell, or its value
 
 NEWLINE, RETURN, SPACE, TAB, QUOTE = (ord(c) for c in '\n\r \t"')
@@ -133,7 +133,8 @@ def _number(data, begin, end):
         limit = np.uint64(2**63) if negative else np.uint64(2**63 - 1)
         if used > 19 or mantissa > limit:
             return BIG, 0, 0.0
-        return INTEGER, (-np.int64(mantissa) if negative else np.int64(mantissa)), 0.0
+        kind = INTEGER if count == max(used, 1) else PADDED
+        return kind, (-np.int64(mantissa) if negative else np.int64(mantissa)), 0.0
 
     power = 0
     if at < end and data[at] == POINT:
@@ -168,12 +169,8 @@ def _number(data, begin, end):
 
 @kernel
 def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
-    """Fill the arrays as ``mode`` says; ``real`` is ``value`` seen as floats.
-
-    Returns how many cells and lines, and whether an integer is padded with zeros in front.
-    """
+    """Fill the arrays as ``mode`` says; ``real`` is ``value`` seen as floats. Returns how many cells and lines."""
     at = cells = lines = 0
-    padded = False
     while at < data.size:
         at = _skip_blanks(data, at, sep)
         if at < data.size and (data[at] == comment1 or data[at] == comment2):
@@ -191,9 +188,8 @@ def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
                 value[cells] = offset
             elif mode == NUMBERS:
                 kind[cells], integer, decimal = _number(data, begin, end)
-                if kind[cells] == INTEGER:
+                if kind[cells] == INTEGER or kind[cells] == PADDED:
                     value[cells] = integer
-                    padded |= data[begin] == ZERO and end - begin > 1
                 elif kind[cells] == REAL:
                     real[cells] = decimal
                 else:
@@ -203,7 +199,7 @@ def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
         at += 1
     if mode != COUNT:
         line_start[lines] = cells
-    return cells, lines, padded
+    return cells, lines
 
 
 @kernel
@@ -230,7 +226,7 @@ def _copy_cells(data, offsets, sep, out):
 class Cells:
     """The cells of a text: ``kind`` and ``value`` (see above), and the first cell of each line in ``line_start``.
 
-    ``padded`` says whether an integer has zeros in front, ``before`` how many lines of the file come before the text.
+    ``padded`` marks the integers with zeros in front; ``before`` is how many lines of the file come before the text.
     """
 
     where: str
@@ -240,7 +236,7 @@ class Cells:
     value: np.ndarray
     kind: np.ndarray
     line_start: np.ndarray
-    padded: bool = False
+    padded: np.ndarray
     before: int = 0
 
     def one_a_line(self, least: int, most: int, uneven: str, wrong: str) -> np.ndarray:
@@ -329,9 +325,11 @@ def scan(data: bytes, where: str, *, sep: str = "", comments: bytes = b"%%") -> 
     text = np.frombuffer(data, np.uint8)
     mark = ord(sep) if sep else 0
     none = np.empty(0, np.int64)
-    size, lines, _ = _scan(text, mark, *comments, COUNT, none, none.view(np.float64), none.view(np.uint8), none)
+    size, lines = _scan(text, mark, *comments, COUNT, none, none.view(np.float64), none.view(np.uint8), none)
     value, kind, line_start = np.empty(size, np.int64), np.empty(size, np.uint8), np.empty(lines + 1, np.int64)
-    *_, padded = _scan(text, mark, *comments, NUMBERS, value, value.view(np.float64), kind, line_start)
+    _scan(text, mark, *comments, NUMBERS, value, value.view(np.float64), kind, line_start)
+    padded = kind == PADDED
+    kind[padded] = INTEGER
     return Cells(where, text, mark, comments, value, kind, line_start, padded)
 
 
