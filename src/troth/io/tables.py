@@ -97,7 +97,7 @@ def write(graph: Graph, path: Path) -> None:
 
 def _check_ids(graph: Graph) -> None:
     """Refuse ids that do not read back: parts of lines, and text that is a number of another kind, as 1.5 or -2."""
-    if graph.ids is None:
+    if graph.ids is None or (graph.ids.dtype.kind in "iu" and graph.ids.min(initial=0) >= 0):
         return
     names = as_text(graph.ids[np.diff(graph.indptr) > 0])
     broken = [not name or re.search("[\n\r\0]", name) is not None for name in names.tolist()]
