@@ -72,6 +72,7 @@ def refuse(call, pattern: str, *args, **options) -> None:
             {"algorithm": "blue-red", "mode": "blind"},
             "^blue-red: mode='blind' is not accepted: give weighted or random$",
         ),
+        ({"algorithm": "blue-red", "mode": np.arange(2)}, r"mode=array\(\[0, 1\]\) .* give weighted or random$"),
         ({"algorithm": "blue-red", "rounds": -1}, "^blue-red: rounds=-1 is not accepted: give a whole number or none$"),
         ({"algorithm": "blue-red", "rounds": 2.0}, "^blue-red: rounds=2.0 is not accepted"),
         ({"algorithm": "blue-red", "rounds": True}, "^blue-red: rounds=True is not accepted"),
@@ -215,7 +216,7 @@ def test_certify(grid, algorithm):
 def inputs():
     row, col, weight = SLIDES
     yield "triples", SLIDES, None
-    yield "lists", [part.tolist() for part in SLIDES], None
+    yield "lists", tuple(part.tolist() for part in SLIDES), None
     yield (
         "matrix",
         sp.coo_array((weight, (row, col)), shape=(5, 5)) + sp.coo_array((weight, (col, row)), shape=(5, 5)),

@@ -223,7 +223,8 @@ def test_coordinates_of_unequal_lengths():
 def test_triples(kind, base):
     first = base or 0
     row, col = [first + 0, first + 3, first + 1], [first + 1, first + 2, first + 3]
-    for triple in ((kind(row), kind(col)), [kind(row), kind(col), kind([4, 1, 2])]):
+    arrays = list if kind not in (list, tuple) else tuple
+    for triple in ((kind(row), kind(col)), arrays((kind(row), kind(col), kind([4, 1, 2])))):
         graph = as_graph(triple, base=base)
         assert (graph.n, graph.m, graph.ids, graph.notes) == (4, 3, None, {})
         assert dense(graph)[0, 1] == (4 if len(triple) == 3 else 1)
@@ -249,6 +250,11 @@ def test_triples_that_are_refused():
     refuse(
         Edges(np.array([0, 4]), np.array([1, 2]), n=3, base=1, where="t.csv"), r"^t\.csv: edge 1 names vertex 5, but"
     )
+
+
+@pytest.mark.parametrize("obj", [[[0, 1], [1, 0]], [(0, 1, 5), (1, 2, 3), (2, 0, 4)], [(0, 1)] * 5, [[0], np.ones(1)]])
+def test_lists_of_lists_are_refused(obj):
+    refuse(obj, r"a list of lists .* tuple\(zip\(\*edges\)\)")
 
 
 def test_edges_know_their_vertices_and_names():
@@ -287,6 +293,7 @@ def test_files_and_families_by_name(tmp_path):
         ({"base": 2}, "base=2 is not known: choose None, 0, 1"),
         ({"base": "1"}, "base='1' is not known"),
         ({"base": 1.0}, "base=1.0 is not known"),
+        ({"base": True}, "base=True is not known"),
     ],
 )
 def test_unknown_options(options, text):
@@ -310,7 +317,7 @@ def test_integer_repeats_never_wrap_around():
         matrix = sp.coo_array((np.full(4, entry, dtype), (row, col)), shape=(2, 2))
         assert as_graph(matrix).weights.tolist() == [2 * entry] * 2
     ones = sp.coo_array((np.ones(600, bool), (np.repeat([0, 1], 300), np.repeat([1, 0], 300))), shape=(2, 2))
-    assert as_graph(ones).weights.tolist() == [300, 300]
+    assert as_graph(ones).weights.tolist() == [1, 1]  # as SciPy adds up what is true
     for dtype in (np.int64, np.uint64):
         refuse(sp.coo_array((np.full(4, 2**62, dtype), (row, col)), shape=(2, 2)), "add up to 2\\^63 or more")
 
@@ -326,6 +333,13 @@ def test_zeros_alone_get_another_remedy_than_negative_weights():
     refuse(([0], [1], [-1.0]), 'weights="abs"')
 
 
-def test_masked_arrays_and_a_base_for_a_matrix_are_refused():
+def test_masked_arrays_are_refused():
     refuse(([0], [1], np.ma.array([5.0], mask=[True])), "masked")
-    refuse(sp.eye_array(3, format="csr"), "base and columns are for tables", base=1)
+
+
+def test_base_and_columns_are_for_tables():
+    for obj in (sp.eye_array(3, format="csr"), as_graph(([0], [1])), "path:n=4"):
+        for option in ({"base": 0}, {"columns": ("u", "v")}):
+            refuse(obj, "base and columns are for tables", **option)
+    refuse(([0], [1]), "base and columns are for tables", columns=("u", "v"))
+    assert as_graph(([1], [2]), base=np.int64(1)).n == 2

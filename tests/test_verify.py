@@ -306,7 +306,16 @@ def test_a_float_sum_that_rounds_up_is_not_believed():
 
 
 @pytest.mark.parametrize(
-    "options", [{"sweeps": 0}, {"sweeps": 2.5}, {"sweeps": True}, {"tolerance": -1}, {"tolerance": math.nan}]
+    "options",
+    [
+        {"sweeps": 0},
+        {"sweeps": 2.5},
+        {"sweeps": True},
+        {"tolerance": -1},
+        {"tolerance": math.nan},
+        {"tolerance": "a"},
+        {"tolerance": None},
+    ],
 )
 def test_impossible_options_are_refused(options):
     with pytest.raises(TrothError, match="or more"):

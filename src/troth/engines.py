@@ -43,7 +43,7 @@ def choice(*names: str) -> Callable[[Any], str]:
     """One of some words."""
 
     def read(value: Any) -> str:
-        if value not in names:
+        if not isinstance(value, str) or value not in names:
             raise ValueError(" or ".join(names))
         return value
 

@@ -126,7 +126,7 @@ class Edges:
     """What a reader of tables hands to the gate: undirected edges, parallel ones allowed.
 
     ``row`` and ``col`` are vertex numbers from 0 (already compacted where ``ids``, the user's names, is given);
-    ``weight`` is None for a pattern; ``n`` is None where the largest number decides.
+    ``weight`` is None for a pattern; ``n`` is None where the largest number decides; ``notes`` are the reader's own.
     """
 
     row: np.ndarray
@@ -136,6 +136,7 @@ class Edges:
     ids: np.ndarray | None = None
     where: str = "the edges"
     base: int = 0
+    notes: dict[str, int] = field(default_factory=dict)
 
 
 def as_graph(
@@ -189,13 +190,13 @@ def as_graph(
     """
     _check_choice("weights", weights, WEIGHTS)
     _check_choice("symmetrize", symmetrize, (None, *SYMMETRIZE))
-    _check_choice("base", base, (None, 0, 1))
-    seed = check_seed(seed)
+    base, seed = check_base(base), check_seed(seed)
     if isinstance(obj, (str, PathLike)):
         from troth.io import read
 
         return read(obj, weights=weights, symmetrize=symmetrize, base=base, seed=seed, columns=columns)
     if isinstance(obj, Graph):
+        refuse_table_options("the Graph", base, columns)
         if weights == "keep":
             return obj
         again = as_graph(Matrix(_matrix_of(obj), False, obj.vertex_weights, obj.ids), weights=weights, seed=seed)
@@ -222,6 +223,20 @@ def _check_choice(name: str, value: Any, choices: tuple) -> None:
         raise TrothError(f"{name}={value!r} is not known: choose {', '.join(str(c) for c in choices)}")
 
 
+def check_base(base: Any) -> int | None:
+    """The number of a table's first vertex, of any integer type, as a Python int."""
+    number = int(base) if isinstance(base, np.integer) else base
+    if number is not None and (type(number) is not int or number not in (0, 1)):
+        raise TrothError(f"base={base!r} is not known: choose None, 0, 1")
+    return number
+
+
+def refuse_table_options(what: str, base: int | None, columns: Any) -> None:
+    """Refuse ``base`` and ``columns`` for what is not a table."""
+    if base is not None or columns is not None:
+        raise TrothError(f"{what}: base and columns are for tables of edges; leave them out")
+
+
 def check_seed(seed: Any) -> int:
     """A seed of any integer type as a Python int."""
     try:
@@ -234,8 +249,7 @@ def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix
     """Recognise what the user has; nothing heavy is imported that is not loaded already."""
     packages = {parent.__module__.partition(".")[0] for parent in type(obj).__mro__}
     if not packages.isdisjoint(("scipy", "cupyx", "torch")) and (hasattr(obj, "tocoo") or "torch" in packages):
-        if base is not None or columns is not None:
-            raise TrothError("base and columns are for tables of edges; a matrix has its own numbering")
+        refuse_table_options("the matrix", base, columns)
         if "torch" not in packages:
             return Matrix(obj)
         from troth.interop.torch import torch_to_matrix
@@ -248,8 +262,15 @@ def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix
     if hasattr(obj, "adj") and hasattr(obj, "is_directed"):
         from troth.interop.networkx import networkx_to_edges
 
+        refuse_table_options("the NetworkX graph", base, columns)
         return networkx_to_edges(obj)
+    if isinstance(obj, list) and any(isinstance(part, (list, tuple)) for part in obj):
+        raise TrothError(
+            "the edges: a list of lists has no one meaning; give a tuple (row, col, weight), which tuple(zip(*edges)) "
+            "makes of a list of edges, or wrap a matrix in scipy.sparse.csr_array(...)"
+        )
     if isinstance(obj, (tuple, list)) and len(obj) in (2, 3):
+        refuse_table_options("the edges", None, columns)
         if any(isinstance(part, np.ma.MaskedArray) for part in obj):
             raise TrothError(
                 "the edges: masked arrays are not taken; leave the masked edges out, and give plain arrays"
@@ -295,7 +316,7 @@ def check_rising(indptr: np.ndarray, n: int, entries: int, where: str) -> None:
 # ---- weights ----
 
 
-def _clean_type(data: np.ndarray, where: str) -> np.ndarray:
+def clean_type(data: np.ndarray, where: str) -> np.ndarray:
     """Weights in a type that engines compare exactly; the others are widened or refused."""
     kind, size = data.dtype.kind, data.dtype.itemsize
     data = np.ascontiguousarray(data, data.dtype.newbyteorder("="))
@@ -326,8 +347,8 @@ def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, rand
         return out
     if rule == "unit" or data is None:
         return np.ones(count, np.int32)
-    data = _clean_type(data, where)
-    return data if rule == "keep" else _clean_type(_absolute(data), where)
+    data = clean_type(data, where)
+    return data if rule == "keep" else clean_type(_absolute(data), where)
 
 
 # ---- matrices ----
@@ -348,6 +369,8 @@ def _from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uin
     if found[gate.UNSORTED] and not found[gate.NONFINITE]:
         before = len(indices)
         indptr, indices, data = _sum_repeats(where, indptr, indices, data)
+        if source.matrix.dtype == bool and rule not in ("unit", "random"):  # true and true is true
+            data = np.minimum(data, 1)
         if before > len(indices):
             notes["repeats"] = before - len(indices)
         found = gate.check(indptr, indices, data)
@@ -541,12 +564,10 @@ def _from_edges(source: Edges, rule: str, symmetrize: str | None, seed: np.uint6
     data = _apply_rule(rule, source.weight, where, len(row), lambda out: gate.random_edge_weights(row, col, seed, out))
     if data.dtype.kind == "f" and not np.isfinite(data).all():
         at = int(np.argmin(np.isfinite(data)))
-        raise TrothError(
-            f"{where}: edge {at} ({row[at] + source.base}, {col[at] + source.base}) has weight {data[at]}; "
-            "weights must be finite numbers"
-        )
+        u, v = (v + source.base if source.ids is None else source.ids[v] for v in (row[at], col[at]))
+        raise TrothError(f"{where}: edge {at} ({u}, {v}) has weight {data[at]}; weights must be finite numbers")
     indptr, indices, data, loops, repeats = gate.edges_to_csr(row, col, data, n)
-    notes = {name: count for name, count in (("loops", loops), ("repeats", repeats)) if count}
+    notes = source.notes | {name: count for name, count in (("loops", loops), ("repeats", repeats)) if count}
     if len(data) and data.min() <= 0:
         indptr, indices, data = _drop(where, indptr, indices, data, 0, notes)
     return Graph(indptr, indices, data, None, source.ids, notes)

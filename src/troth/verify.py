@@ -186,7 +186,8 @@ def certificate(
     """
     if isinstance(sweeps, bool) or not isinstance(sweeps, (int, np.integer)) or sweeps < 1:
         raise TrothError(f"sweeps={sweeps!r}: give a whole number of 1 or more")
-    if not tolerance >= 0:
+    number = isinstance(tolerance, (int, float, np.integer, np.floating)) and not isinstance(tolerance, bool)
+    if not number or not tolerance >= 0:
         raise TrothError(f"tolerance={tolerance!r}: give a number of 0 or more")
     graph = graph if isinstance(graph, Graph) else as_graph(graph)
     with kernels_of(graph) as kernels:

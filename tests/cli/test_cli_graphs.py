@@ -33,7 +33,7 @@ def test_wrong_mates_fail_with_1_and_a_reason(run, trap, tmp_path, mates, reason
     assert (code, err) == (1, "")
     assert reason in out
     assert out.splitlines()[-1].split(maxsplit=1) == ["result", "a check failed"]
-    done = run("verify", trap, "mates.txt", "--json")
+    done = run("verify", trap, "mates.txt", "--device", "auto", "--json")
     assert done.code == 1
     assert done.json["ok"] is False
     assert reason in done.json["reason"]
@@ -97,7 +97,9 @@ def test_reading_options(run, tmp_path):
 
 def test_text_ids_are_mentioned(run, tmp_path):
     (tmp_path / "g.csv").write_text("source,target\nanna,bert\n")
-    assert "vertices  2, numbered in the order of their ids" in run("info", "g.csv").out
+    out = run("info", "g.csv").out
+    assert "vertices    2, numbered in the order of their ids" in out
+    assert "on reading  the first row names the columns" in out
     assert run("info", "g.csv", "--json").json["ids"] is True
 
 
@@ -138,9 +140,9 @@ def test_help_lists_families_and_rules(run):
 
 def test_convert_cleans_and_replaces(run, tmp_path):
     (tmp_path / "g.csv").write_text("0,1,-2\n1,2,3\n")
-    assert run("convert", "g.csv", "g.csr", "--weights", "abs").code == 0
-    assert run("convert", "g.csv", "g.csr", "--weights", "unit").code == 0
-    assert troth.read("g.csr").weights.tolist() == [1, 1, 1, 1]
-    assert run("convert", "g.csv", "g.csr").code == 0
-    assert troth.read("g.csr").m == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["g.csr", "g.csv"]
+    assert run("convert", "g.csv", "g.CSR", "--weights", "abs").code == 0
+    assert run("convert", "g.csv", "g.CSR", "--weights", "unit").code == 0
+    assert troth.read("g.CSR").weights.tolist() == [1, 1, 1, 1]
+    assert run("convert", "g.csv", "g.CSR").code == 0
+    assert troth.read("g.CSR").m == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g.CSR", "g.csv"]

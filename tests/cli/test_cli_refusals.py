@@ -57,6 +57,7 @@ BAD = [
     (["match", "folder.mtx"], "folder.mtx"),
     (["match", "laplacian.csv"], 'weights="abs"'),
     (["match", "rmat:scale=x"], "scale='x' must be a whole number"),
+    (["match", "gird:rows=3,cols=3"], "'gird' is not a family"),
     (["match", "rmat:scale=4,colour=red"], "rmat has no parameter 'colour'"),
     (["info", "bad.mtx"], "bad.mtx"),
     (["strongest", "bad.mtx"], "bad.mtx"),
@@ -75,7 +76,14 @@ BAD = [
     (["convert", "bad.mtx", "out.png"], "out.png: unknown extension"),
     (["convert", "bad.mtx", "absent/out.mtx"], "there is no folder absent"),
     (["convert", "bad.mtx", "folder.mtx"], "folder.mtx: a folder or a device stands there"),
-    (["convert", "path:n=4", "folder.csr"], "folder.csr: a folder that is not a graph stands there"),
+    (["convert", "bad.mtx", "folder.csr"], "folder.csr: what stands there is not a .csr graph alone"),
+    (["generate", "path:n=x", "-o", "file.csr"], "file.csr: what stands there is not a .csr graph alone"),
+    (["match", "bad.mtx", "-o", "link.txt"], "link.txt: there is no folder"),
+    (["match", "bad.mtx", "-o", "bad.mtx"], "bad.mtx: this is the graph itself"),
+    (["match", "bad.mtx", "-o", "same.mtx"], "same.mtx: this is the graph itself"),
+    (["strongest", "bad.mtx", "-o", "bad.mtx"], "bad.mtx: this is the graph itself"),
+    (["coarsen", "bad.mtx", "-o", "bad.mtx"], "bad.mtx: this is the graph itself"),
+    (["coarsen", "bad.mtx", "--map", "bad.mtx"], "bad.mtx: this is the graph itself"),
     (["generate", "path:n=4", "-o", "out"], "out: unknown extension"),
 ]
 
@@ -88,6 +96,9 @@ def folder(tmp_path):
     (tmp_path / "laplacian.csv").write_text("0,1,-1\n")
     (tmp_path / "mates.txt").write_text("1\n0\n3\n2\n")
     (tmp_path / "picture.png").write_text("picture")
+    (tmp_path / "file.csr").write_text("file")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "absent" / "mates.txt")
+    (tmp_path / "same.mtx").symlink_to("bad.mtx")
     for name in ("folder.mtx", "folder.csr"):
         (tmp_path / name).mkdir()
     return tmp_path

@@ -297,6 +297,7 @@ def test_repeats_are_added_up_in_the_order_in_which_they_are_stored(stays, kind)
         matrix = Matrix(compressed(kind, 20, row, col, values))
         graph = agree(matrix)
         assert graph.notes["repeats"] == 1400 - len(np.unique(20 * row + col))
+    assert set(agree(Matrix(compressed(kind, 20, row, col, np.ones(1400, bool)))).weights.tolist()) == {1}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64", "float64"])

@@ -52,6 +52,8 @@ def test_multigraphs_keep_parallel_edges_and_the_gate_the_heaviest():
 def test_refusals():
     with pytest.raises(TrothError, match=r"directed.*G\.to_undirected\(\)"):
         networkx_to_edges(networkx.DiGraph([(0, 1)]))
+    with pytest.raises(TrothError, match="the NetworkX graph: base and columns are for tables"):
+        as_graph(networkx.path_graph(3), base=1)
     for value in ("heavy", [1], 2**70, 1j):
         G = networkx.Graph([(0, 1), (1, 2, {"weight": value})])
         with pytest.raises(TrothError, match=r"'weight' of edge \(1, 2\) is not a real number"):

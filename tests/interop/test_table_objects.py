@@ -53,8 +53,19 @@ def test_missing_values(package):
         table_to_edges(make(package, {"u": [0, None], "v": [1, 2]}))
     with pytest.raises(TrothError, match=r"edge 1 .* has weight nan"):
         as_graph(make(package, {"u": [0, 1], "v": [1, 2], "w": [1.5, None]}))
-    with pytest.raises(TrothError, match="not numbers"):
+    with pytest.raises(TrothError, match="column 'w': the weights are not numbers"):
         table_to_edges(make(package, {"u": [0, 1], "v": [1, 2], "w": ["x", "y"]}))
+    with pytest.raises(TrothError, match="edge 1 lacks the name"):
+        table_to_edges(make(package, {"u": ["a", ""], "v": ["b", "c"]}))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("ids", [[[0], [1]], [[0, 1], [1]], [b"a", b"\xff"]], ids=str)
+def test_ids_that_are_no_names(package, ids):
+    with pytest.raises(
+        TrothError, match=f"the {package} table: column 'v': the ids are neither whole numbers nor text"
+    ):
+        table_to_edges(make(package, {"u": ["a", "b"], "v": ids}))
 
 
 def test_pandas_nullable_and_categorical():
@@ -70,6 +81,25 @@ def test_pandas_nullable_and_categorical():
         table_to_edges(names)
     names["v"] = ["a", "c"]
     assert table_to_edges(names).ids.tolist() == ["a", "b", "c"]
+
+
+def test_pandas_sparse_columns_and_numbers_beyond_64_bits():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"u": [0, 1], "v": [1, 2], "w": pandas.arrays.SparseArray([0, 4])})
+    assert table_to_edges(table).weight.tolist() == [0, 4]
+    table["u"] = [2**63, 2**70]
+    assert table_to_edges(table).ids.tolist() == ["1", str(2**70), "2", str(2**63)]
+
+
+def test_pandas_labels():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame([[5.0, 0, 1], [6.0, 1, 2]])
+    assert table_to_edges(table, columns=(1, 2, 0)).weight.tolist() == [5.0, 6.0]
+    with pytest.raises(TrothError, match="give two or three names"):
+        table_to_edges(table, columns=(1, 1, 0))
+    table.columns = ["source", "Source", "target"]
+    with pytest.raises(TrothError, match="more than one column is called 'source'"):
+        table_to_edges(table)
 
 
 @pytest.mark.parametrize("package", PACKAGES)

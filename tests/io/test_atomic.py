@@ -56,11 +56,31 @@ def test_a_writer_that_fails_leaves_nothing(suffix, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folders_are_not_overwritten_by_accident(tmp_path):
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
+    data, link = tmp_path / "data", tmp_path / "link.csv"
+    data.mkdir()
+    real = data / "real.bin"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    write(build([(0, 1, 2)]), link)
+    assert link.is_symlink()
+    assert read(link).m == 1
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert list(data.iterdir()) == [real]
+
+
+@pytest.mark.parametrize("meta", [None, b"{}", "graph"])
+def test_folders_are_not_overwritten_by_accident(meta, tmp_path):
     mine = tmp_path / "mine.csr"
-    mine.mkdir()
+    if meta == "graph":
+        write(build([(0, 1, 2)]), mine)
+    else:
+        mine.mkdir()
+    if meta == b"{}":
+        (mine / "meta.json").write_bytes(meta)
     (mine / "diary.txt").write_text("dear")
-    with pytest.raises(TrothError, match="not a graph"):
+    with pytest.raises(TrothError, match="graph alone"):
         write(build([(0, 1, 2)]), mine)
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(TrothError, match="irectory"):

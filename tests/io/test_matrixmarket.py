@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from troth.io import read_input
+from troth.errors import TrothError
+from troth.io import matrixmarket, read_input
 
 FILES = {
     "coordinate real general": ("2 2 2\n1 2 1.5\n2 1 -2e3\n", [[0, 1.5], [-2000, 0]]),
@@ -20,13 +21,16 @@ FILES = {
 
 @pytest.mark.parametrize("kind", FILES)
 @pytest.mark.parametrize(
-    "layout", ["plain", "comments", "windows", "blank lines", "no last line end", "blanks at the end"]
+    "layout",
+    ["plain", "comments", "windows", "byte order mark", "blank lines", "no last line end", "blanks at the end"],
 )
 def test_kinds_and_layouts(kind, layout, tmp_path):
     body, expected = FILES[kind]
     text = f"%%MatrixMarket matrix {kind}\n{'% note' if layout == 'comments' else '%'}\n{body}"
     if layout == "windows":
         text = text.replace("\n", "\r\n")
+    elif layout == "byte order mark":
+        text = "\ufeff" + text
     elif layout == "blank lines":
         text = text.replace("\n", "\n\n")
     elif layout == "no last line end":
@@ -42,3 +46,13 @@ def test_kinds_and_layouts(kind, layout, tmp_path):
 def test_banner_in_capitals(tmp_path):
     (tmp_path / "matrix.mtx").write_text("%%MatrixMarket MATRIX Coordinate Real General\n1 1 0\n")
     assert read_input(tmp_path / "matrix.mtx").matrix.shape == (1, 1)
+
+
+def test_lines_across_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(matrixmarket, "BLOCK", 5)
+    path = tmp_path / "matrix.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real general\n9 9 3\n1 2 1.5\n3 4 2.25\n\n5 6 1e3")
+    assert read_input(path).matrix.data.tolist() == [1.5, 2.25, 1000.0]
+    path.write_text(path.read_text() + ",5")
+    with pytest.raises(TrothError, match="line 6: '5 6 1e3,5'"):
+        read_input(path)

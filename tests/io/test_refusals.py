@@ -34,8 +34,23 @@ MTX = {
     "symmetric array": ("%%MatrixMarket matrix array real symmetric\n1 40\n" + "1\n" * 99, "1 x 40, not square"),
     "negative size": (BANNER + "2 2 -1\n", "line 2: the size line"),
     "truncated": (BANNER + "2 2 2\n1 2 1.5\n", "Truncated"),
-    "truncated within a line": (BANNER + "2 2 2\n1 2 1.5{x", "Truncated"),  # SciPy alone reads on past the end
-    "zero bytes": (BANNER + "2 2 1\n1 2 1\0 5\n", "zero bytes"),  # and here
+    # In these, SciPy alone takes what it can read of a line, or reads on past the end.
+    "truncated within a line": (BANNER + "2 2 2\n1 2 1.5{x", "line 3: '1 2 1.5{x' is not 'row column value'"),
+    "zero bytes": (BANNER + "2 2 1\n1 2 1\0 5\n", r"line 3: '1 2 1\\x00 5' is not"),
+    "zero bytes in a comment": (BANNER + "%\0\n2 2 1\n1 2 1\n", "zero bytes"),
+    **{
+        f"value {text}": (
+            BANNER + f"2 2 2\n\n1 2 1\n2 1 {text}\n",
+            f"line 5: '2 1 {re.escape(text)}' is not .* decimal",
+        )
+        for text in ("1.0D+03", "1,5", "0x10", "1_0", "1e", "1e+", "1.2.3", "1-5", "-", ".", "1 7", "1 % note", "nan0")
+    },
+    **{
+        f"integer {text}": (BANNER.replace("real", "integer") + f"2 2 1\n2 1 {text}\n", f"'2 1 {text}' is not .* whole")
+        for text in ("1.9", "1e3", "1 7")
+    },
+    "pattern with values": (BANNER.replace("real", "pattern") + "2 2 1\n2 1 7\n", "'2 1 7' is not 'row column', all"),
+    "array of text": ("%%MatrixMarket matrix array real general\n1 1\n1,5\n", "line 3: '1,5' is not 'value'"),
     "too many entries": (BANNER + "2 2 1\n1 2 1.5\n2 1 1.5\n", "Too many"),
     "index too large": (BANNER + "2 2 1\n1 3 1.5\n", "line 3: Column index"),
     "index zero": (BANNER + "2 2 1\n0 1 1.5\n", "line 3: Row index"),
@@ -91,6 +106,7 @@ TABLES = {
     ),
     "NaN": ("0,1,nan\n", "weight nan"),
     "infinity": ("0,1,-inf\n", "weight -inf"),
+    "NaN between ids": ("10,20,nan\n", r"edge 0 \(10, 20\) has weight nan"),
     "negative id": ("0 -1 1.0\n", "names vertex -1; ids start at 0"),
     "fractional id": ("0 0.5 1.0\n", "names vertex 0.5; ids are whole numbers or text"),
     "names that are not UTF-8": (b"a,b\nb,\xff\n", "not UTF-8"),
@@ -207,7 +223,10 @@ def test_pickles_are_never_loaded(tmp_path):
 
 def test_npz_of_other_things(tmp_path):
     np.savez(tmp_path / "arrays.npz", a=np.arange(3))
-    assert "sparse" in refusal(tmp_path / "arrays.npz")
+    assert "holds no sparse matrix" in refusal(tmp_path / "arrays.npz")
+    np.save(tmp_path / "array.npy", np.arange(3))
+    for content in ((tmp_path / "array.npy").read_bytes(), RUBBISH):
+        assert "not a whole .npz file" in refusal(put(tmp_path / "renamed.npz", content))
     complex_matrix = scipy.sparse.csr_array(np.array([[0, 1j], [1j, 0]]))
     scipy.sparse.save_npz(tmp_path / "complex.npz", complex_matrix)
     assert "complex" in refusal(tmp_path / "complex.npz")
@@ -253,6 +272,11 @@ CSR = {
     "index out of range": ("indices.npy", np.array([1, 0, 2, 10**6], np.int32), "outside 0..2"),
     "index negative": ("indices.npy", np.array([1, 0, 2, -1], np.int32), "outside 0..2"),
     "vertex weights too short": ("vertex_weights.npy", np.ones(2), "vertex_weights.npy: holds float64 of shape (2,)"),
+    "vertex weights of text": ("vertex_weights.npy", np.array(["a", "b", "c"]), "meta.json says 3 of numbers"),
+    "vertex weight NaN": ("vertex_weights.npy", np.array([1, np.nan, 3]), "vertex 1 weighs nan"),
+    "vertex weight negative": ("vertex_weights.npy", np.array([[1, 2], [3, 4], [5, -6]]), "vertex 2 weighs [ 5 -6]"),
+    "ids in columns": ("ids.npy", np.zeros((3, 2), int), "ids.npy: holds int64 of shape (3, 2)"),
+    "an id twice": ("ids.npy", np.array(["b", "a", "b"]), "two vertices have the same id"),
     "NaN": ("weights.npy", np.array([1.0, 1.0, np.nan, np.nan]), "is nan"),
     "asymmetric": ("weights.npy", np.array([1.0, 2.0, 3.0, 3.0]), "choose symmetrize"),
 }
@@ -296,4 +320,4 @@ def test_absent_mates(tmp_path):
 
 
 def test_gzip_under_a_plain_name(tmp_path):
-    refusal(put(tmp_path / "graph.mtx", gzip.compress(BANNER.encode())))
+    assert read(put(tmp_path / "graph.mtx", gzip.compress(f"{BANNER}5 5 0\n".encode()))).n == 5

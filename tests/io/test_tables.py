@@ -100,6 +100,7 @@ def test_ids_without_gaps_are_the_vertices(base, content, tmp_path):
         ("b a\nc b\n", None, ["a", "b", "c"]),
         ("2 a\n10 2\n", None, ["10", "2", "a"]),
         ("007 7\nx 7\n", None, ["007", "7", "x"]),
+        ("01 1\n1 2\n", None, ["01", "1", "2"]),
         ("99999999999999999999 1\n", None, ["1", "99999999999999999999"]),
     ],
 )
@@ -119,10 +120,18 @@ def test_other_ids_are_numbered_in_order(content, base, ids, tmp_path):
         ("person,friend,years\nann,bob,3\nbob,cy,4\n", ["ann", "bob", "cy"]),  # text over a number
         ("source,target\nann,bob\n", ["ann", "bob"]),  # well-known names
         ("ann,bob,3\nbob,cy,4\n", ["ann", "bob", "cy"]),
+        ("start end 5\nend x 1\n", ["end", "start", "x"]),  # no header: a number is no name of a column
+        ("i j\nj k\n", ["j", "k"]),
     ],
 )
 def test_header_or_not(content, names, tmp_path):
-    assert table(tmp_path, content).ids.tolist() == names
+    edges = table(tmp_path, content)
+    assert edges.ids.tolist() == names
+    assert edges.notes == ({"header": 1} if content[0] in "si" and "5" not in content else {})
+
+
+def test_a_padded_weight_is_a_number(tmp_path):
+    assert triples(table(tmp_path, "0 1 007\n1 2 8\n")) == [(0, 1, 7), (1, 2, 8)]
 
 
 def test_quotes(tmp_path):
@@ -141,6 +150,13 @@ def test_header_without_rows_is_an_empty_graph(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("source,target,weight\n")
     assert (read(path).n, read(path).m) == (0, 0)
+
+
+def test_a_parquet_file_is_named(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"u": [[0], [1]], "v": [[1], [2]]}), tmp_path / "table.parquet")
+    with pytest.raises(TrothError, match=r"table\.parquet: column 'u': the ids are neither"):
+        read_input(tmp_path / "table.parquet")
 
 
 def test_dictionary_encoded_parquet(tmp_path):

@@ -34,7 +34,7 @@ def match_on_ranks(
         with agreeing(comm):
             check_request(algorithm, threads, options)
             if output is not None and comm.rank == 0:
-                check_output(output)
+                check_output(output, source=name)
         facts = _match(comm, name, algorithm, ties, threads, seed, certify, options, partition, output)
     if comm.rank == 0:
         if json:

@@ -43,12 +43,20 @@ BaseOption = Annotated[
 ColumnsOption = Annotated[
     str | None, typer.Option("--columns", metavar="A,B,W", help="Names of a table's source, target and weight columns.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random.")]
+SeedOption = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="Seed of the scramble of ties, of random weights and of random algorithms; a family has its own, seed=.",
+    ),
+]
 
 AlgorithmOption = Annotated[
     Algorithm, typer.Option("--algorithm", "-a", metavar="NAME", help="How to match; see below.")
 ]
 DeviceOption = Annotated[str, typer.Option("--device", metavar="NAME", help=f"Where to run: {', '.join(DEVICES)}.")]
+LocalDeviceOption = Annotated[str, typer.Option("--device", metavar="NAME", help="Where to run: auto, cpu, cuda.")]
 TiesOption = Annotated[
     Ties,
     typer.Option("--ties", help="Which of two equally heavy neighbours is better: by a scramble, or by its number."),
@@ -135,17 +143,25 @@ def choose_engine(algorithm: str, device: str, given: dict[str, str], gpu_thread
     return engine
 
 
-def check_output(path: Path, graph: bool = False) -> None:
-    """Refuse an output, a graph or else mates, that could not be written, before any work is done for it."""
-    folder = path.parent
-    if graph:
-        from troth.io import format_of
+def check_output(path: Path, graph: bool = False, source: str | None = None) -> None:
+    """Refuse an output, a graph or else mates, that could not be written, before any work is done for it.
 
-        format_of(path)
+    ``source`` is the GRAPH where the output must not replace it.
+    """
+    from troth.io import check_target, format_of
+    from troth.io.atomic import behind_link
+
+    target = behind_link(path)
+    folder = target.parent
+    if graph:
+        check_target(path)
     if not folder.is_dir():
         raise TrothError(f"{path}: there is no folder {folder}")
     if not os.access(folder, os.W_OK):
         raise TrothError(f"{path}: the folder {folder} is not writable")
-    replaceable = path.is_file() or (graph and path.suffix == ".csr" and path.is_dir())
-    if path.exists() and not replaceable:
+    if not target.exists():
+        return
+    if not target.is_file() and not (graph and format_of(path) == "csr"):
         raise TrothError(f"{path}: a folder or a device stands there; choose another name")
+    if source is not None and os.path.exists(source) and target.samefile(source):
+        raise TrothError(f"{path}: this is the graph itself; choose another name for the output")

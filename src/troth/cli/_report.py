@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0  # seconds before the bar appears
 NOTES = {
+    "header": "the first row names the columns",
     "loops": "{:,} loops dropped",
     "repeats": "{:,} repeated entries merged",
     "symmetrized": "directions combined",

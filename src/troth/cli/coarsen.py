@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from troth import engines
 from troth.cli import _options as o
 from troth.cli._report import Clock, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
 from troth.cli.match import AlgorithmHelp
+from troth.engines import TABLE
 from troth.errors import TrothError
 
 if TYPE_CHECKING:
     from troth.coarsen import Level
 
 EVERY = "{}"  # in a file's name: one file a level
-DEVICES = [name for name in engines.DEVICES if name != "mpi"]
 
 
 class LocalHelp(AlgorithmHelp):
     """Without MPI ranks, on which there are no hierarchies."""
 
-    engines = tuple(engine for engine in engines.TABLE if engine.device != "mpi")
+    engines = tuple(engine for engine in TABLE if engine.device != "mpi")
 
 
 def coarsen(
@@ -47,9 +46,7 @@ def coarsen(
         bool, typer.Option(help="Pair leaves, twins and relatives where a matching shrinks a level by less than 25%.")
     ] = True,
     algorithm: o.AlgorithmOption = o.Algorithm.suitor,
-    device: Annotated[
-        str, typer.Option("--device", metavar="NAME", help=f"Where to run: {', '.join(DEVICES)}.")
-    ] = "auto",
+    device: o.LocalDeviceOption = "auto",
     ties: o.TiesOption = o.Ties.hash,
     threads: o.ThreadsOption = None,
     seed: o.SeedOption = 0,
@@ -97,7 +94,7 @@ def coarsen(
     for file in (output, map_file):
         if file is not None and EVERY in str(file.parent):
             raise TrothError(f"{file}: {EVERY} stands for the level in the name of a file, not of a folder")
-    _check_names(*([] if file is None else [_numbered(file, 1)] for file in (output, map_file)))
+    _check_names(graph, *([] if file is None else [_numbered(file, 1)] for file in (output, map_file)))
     clock = Clock()
     with waiting("reading") as report:
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
@@ -109,7 +106,7 @@ def coarsen(
         clock.lap("coarsen")
         if output is not None or map_file is not None:
             report("writing")
-            output, map_file = _write(found, output, map_file)
+            output, map_file = _write(found, graph, output, map_file)
             clock.lap("write")
     words = {"algorithm": algorithm.value, "ties": ties.value, "seed": seed}
     facts = {**graph_facts(graph, g), **words, **_facts(found), "seconds": clock.seconds, "steps": _steps(found)}
@@ -149,18 +146,20 @@ def _numbered(file: Path, level: int) -> Path:
     return Path(str(file).replace(EVERY, str(level)))
 
 
-def _check_names(graphs: Iterable[Path], maps: Iterable[Path]) -> None:
-    """Refuse files that could not be written, or of which one would replace another."""
+def _check_names(source: str, graphs: Iterable[Path], maps: Iterable[Path]) -> None:
+    """Refuse files that could not be written, or of which one would replace another or the graph itself."""
     for name in graphs:
-        o.check_output(name, graph=True)
+        o.check_output(name, graph=True, source=source)
     taken = {name.resolve() for name in graphs}
     for name in maps:
-        o.check_output(name)
+        o.check_output(name, source=source)
         if name.resolve() in taken:
             raise TrothError(f"--output and --map are both {name}: give two names")
 
 
-def _write(levels: list[Level], output: Path | None, map_file: Path | None) -> tuple[Path | None, Path | None]:
+def _write(
+    levels: list[Level], source: str, output: Path | None, map_file: Path | None
+) -> tuple[Path | None, Path | None]:
     """Write what is asked for; returns the two names, None for one of levels of which there are none."""
     import numpy as np
 
@@ -178,7 +177,7 @@ def _write(levels: list[Level], output: Path | None, map_file: Path | None) -> t
         for level in reversed(levels):
             where = level.project(where)
         maps = {map_file: where}
-    _check_names(graphs, maps)  # all of them, before the first is written
+    _check_names(source, graphs, maps)  # all of them, before the first is written
     for name, graph in graphs.items():
         write(graph, name)
     for name, where in maps.items():

@@ -110,7 +110,7 @@ def match(
     if partition is not None:
         raise TrothError("--partition is for --device mpi: leave it out")
     if output is not None:
-        o.check_output(output)
+        o.check_output(output, source=graph)
     clock = Clock()
     with waiting("reading") as report:
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)

@@ -51,7 +51,7 @@ def show(
     """
     if launched_rank() is not None:
         raise TrothError("troth show starts its ranks itself: leave mpiexec out, and say --ranks")
-    o.check_output(output)
+    o.check_output(output, source=graph)
     options = o.read_assignments(option or ())
     with waiting("reading") as report:
         from troth.io.atomic import atomic_path

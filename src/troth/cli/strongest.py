@@ -14,7 +14,7 @@ from troth.cli._report import Clock, graph_facts, in_seconds, print_json, waitin
 
 def strongest(
     graph: o.GraphName,
-    device: o.DeviceOption = "auto",
+    device: o.LocalDeviceOption = "auto",
     ties: o.TiesOption = o.Ties.low,
     threads: o.ThreadsOption = None,
     gpu_threads: o.GpuThreadsOption = None,
@@ -45,7 +45,7 @@ def strongest(
     if o.choose_engine("handshake", device, {}, gpu_threads).device == "cuda":
         device = device.replace("auto", "cuda")  # a number of GPU threads means a GPU
     if output is not None:
-        o.check_output(output)
+        o.check_output(output, source=graph)
     clock = Clock()
     with waiting("reading") as report:
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)

@@ -65,7 +65,7 @@ def verify(
         from troth.cli._mpi import verify_on_ranks
 
         ok = verify_on_ranks(graph, mates, certify, promised, partition or "block", json)
-    elif device != "cpu":
+    elif device not in ("cpu", "auto"):
         raise TrothError(f"--device {device}: mates files are checked on cpu or mpi")
     elif partition is not None:
         raise TrothError("--partition is for --device mpi: leave it out")

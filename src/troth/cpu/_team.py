@@ -57,9 +57,10 @@ def thread_count(threads: int | None, work: int, grain: int = 1 << 17) -> int:
 
 def available_cores() -> int:
     """The cores that this process may use; ``TROTH_NUM_THREADS`` overrides."""
-    wish = os.environ.get("TROTH_NUM_THREADS", "")
-    if wish.isdecimal() and int(wish) > 0:
-        return min(int(wish), MAX_THREADS)
+    if wish := os.environ.get("TROTH_NUM_THREADS", ""):
+        if not wish.isdecimal() or not 1 <= int(wish) <= MAX_THREADS:
+            raise TrothError(f"TROTH_NUM_THREADS={wish!r}: give a whole number from 1 to {MAX_THREADS}, or unset it")
+        return int(wish)
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows

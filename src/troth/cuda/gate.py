@@ -306,6 +306,8 @@ def _from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uin
     if found[UNSORTED]:
         before = len(indices)
         indptr, indices, data = _sum_repeats(indptr, indices, data, ordered)
+        if source.matrix.dtype == bool and rule not in ("unit", "random"):  # true and true is true
+            data = cupy().minimum(data, 1)
         if before > len(indices):
             notes["repeats"] = before - len(indices)
         found = check(indptr, indices, data)

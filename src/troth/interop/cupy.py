@@ -34,6 +34,11 @@ class Sparse:
     row: Any = None
     col: Any = None
 
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the values."""
+        return self.data.dtype
+
     def tocoo(self) -> Sparse:
         """Itself; the gate asks only what is not compressed."""
         return self

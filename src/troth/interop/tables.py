@@ -10,13 +10,15 @@ The rules are the same for a file and for a pandas, polars or pyarrow table in m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from troth.errors import TrothError
 from troth.graph import Edges
+from troth.io.files import refusing
 
 ENDS = (
     ("source", "target"),
@@ -38,8 +40,12 @@ PACKAGES = ("pandas", "polars", "pyarrow")
 
 def well_known(names: Sequence[str]) -> tuple[int, int] | None:
     """The columns of the two ends, where the names say so."""
-    lower = [name.strip().lower().replace("_", "") for name in names]
+    lower = [_plain(name) for name in names]
     return next(((lower.index(u), lower.index(v)) for u, v in ENDS if u in lower and v in lower), None)
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("_", "")
 
 
 def choose_columns(
@@ -62,6 +68,9 @@ def choose_columns(
                 f"{where}: {count} columns{shown}; name those meant, such as columns=('source', 'target', 'weight')"
             )
         return 0, 1, (2 if count == 3 else None)
+    for end in ends:
+        if sum(_plain(name) == _plain(names[end]) for name in names) > 1:
+            raise TrothError(f"{where}: more than one column is called {names[end]!r}; rename the others")
     rest = [i for i in range(count) if i not in ends]
     weight = [i for i in rest if names[i].strip().lower() in WEIGHT] if len(rest) > 1 else rest
     if len(weight) > 1 or (rest and not weight):
@@ -70,10 +79,11 @@ def choose_columns(
 
 
 def _named_columns(where: str, names: Sequence[str] | None, columns: Sequence[str]) -> tuple[int, int, int | None]:
-    if isinstance(columns, str) or len(columns) not in (2, 3):
+    if isinstance(columns, str) or len(columns) not in (2, 3) or len(set(columns)) < len(columns):
         raise TrothError(f"columns={columns!r}: give two or three names, such as ('source', 'target', 'weight')")
     if names is None:
         raise TrothError(f"{where}: columns={tuple(columns)} were asked for, but the table has no header")
+    columns = [str(name) for name in columns]  # a data frame's labels may be numbers
     for name in columns:
         if list(names).count(name) != 1:
             raise TrothError(f"{where}: column {name!r} is not there, or not once; there are {_shown(names)}")
@@ -129,9 +139,9 @@ def _whole(ids: np.ndarray, first: int, where: str) -> np.ndarray:
 
 
 def _text(ids: np.ndarray, where: str) -> np.ndarray:
-    """Ids as text, in UTF-8 bytes where they came so; missing and empty ones are refused."""
+    """Ids as text, in UTF-8 bytes where they came so; empty ones are refused."""
     text = ids if ids.dtype.kind == "S" else ids.astype(str)
-    missing = np.equal(ids, None) if ids.dtype.kind == "O" else np.char.str_len(text) == 0
+    missing = np.char.str_len(text) == 0
     if missing.any():
         raise TrothError(f"{where}: edge {int(np.argmax(missing))} lacks the name of an end")
     return text
@@ -154,7 +164,9 @@ def package_of(table: Any) -> str:
     return name if name in PACKAGES else ""
 
 
-def table_to_edges(table: Any, columns: Sequence[str] | None = None, base: int | None = None) -> Edges:
+def table_to_edges(
+    table: Any, columns: Sequence[str] | None = None, base: int | None = None, where: str | None = None
+) -> Edges:
     """Edges of a pandas or polars data frame or a pyarrow table, one row an edge.
 
     Parameters
@@ -165,6 +177,8 @@ def table_to_edges(table: Any, columns: Sequence[str] | None = None, base: int |
         names of source, target and, if any, weight
     base
         the number of the first vertex where ids are numbers, 0 or 1
+    where
+        what messages call the table
 
     Examples
     --------
@@ -174,15 +188,34 @@ def table_to_edges(table: Any, columns: Sequence[str] | None = None, base: int |
     ([0, 1], [1, 2], [2, 3], ['ann', 'bob', 'cy'])
     """
     package = package_of(table)
-    where = f"the {package} table"
+    where = where or f"the {package} table"
     if not package or not hasattr(table, "shape") or not hasattr(table, "columns"):  # a lazy frame has no shape
         raise TrothError(f"{type(table).__name__} is not a table: give a pandas or polars DataFrame or a pyarrow Table")
     names = [str(name) for name in (table.schema.names if package == "pyarrow" else table.columns)]
-    places = choose_columns(where, len(names), names, columns)
-    source, target, weight = (None if place is None else _column(table, package, place) for place in places)
-    if weight is not None and weight.dtype.kind not in "biufc":
-        raise TrothError(f"{where}: the weights in column {names[places[2]]!r} are not numbers")
-    return make_edges(source, target, weight, base=base, where=where)
+    source, target, weight = choose_columns(where, len(names), names, columns)
+
+    def column(place: int, checked: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        with refusing(f"{where}: column {names[place]!r}", Exception):  # each package has exceptions of its own
+            return checked(_column(table, package, place))
+
+    values = None if weight is None else column(weight, _weights)
+    return make_edges(column(source, _ids), column(target, _ids), values, base=base, where=where)
+
+
+def _ids(column: np.ndarray) -> np.ndarray:
+    """A column of ids: numbers as they are, objects as text that is empty where there is none."""
+    if column.ndim == 1 and column.dtype.kind != "O":
+        return column
+    with suppress(ValueError):  # of cells that hold several values, or bytes that are no text
+        if column.ndim == 1:
+            return np.where(np.equal(column, None), "", column.astype(str))
+    raise ValueError("the ids are neither whole numbers nor text")
+
+
+def _weights(column: np.ndarray) -> np.ndarray:
+    if column.dtype.kind not in "biufc":
+        raise ValueError("the weights are not numbers")
+    return column
 
 
 def _column(table: Any, package: str, place: int) -> np.ndarray:
@@ -194,11 +227,13 @@ def _column(table: Any, package: str, place: int) -> np.ndarray:
     series = table.iloc[:, place]
     missing = series.isna().to_numpy()
     if series.dtype.kind in "biuf":
-        dtype = np.float64 if missing.any() else getattr(series.dtype, "numpy_dtype", series.dtype)
+        plain = getattr(series.dtype, "subtype", series.dtype)  # of a sparse column
+        dtype = np.float64 if missing.any() else getattr(plain, "numpy_dtype", plain)
         return series.to_numpy(dtype=dtype, **({"na_value": np.nan} if missing.any() else {}))
     values = series.to_numpy(dtype=object, copy=True)
     if not missing.any() and series.map(type).eq(int).all():  # whole numbers in a column of objects or categories
-        return values.astype(np.int64)
+        with suppress(OverflowError):  # beyond 64 bits they are text, as in files
+            return values.astype(np.int64)
     values[missing] = None
     return values
 

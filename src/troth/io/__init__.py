@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from troth.errors import TrothError
-from troth.graph import Edges, Graph, Matrix, as_graph
+from troth.graph import Edges, Graph, Matrix, as_graph, check_base, refuse_table_options
 from troth.io.atomic import atomic_path
 from troth.io.files import refusing
 from troth.io.mates import read_mates, write_mates
@@ -66,7 +66,8 @@ def read(source: str | os.PathLike, **options: Any) -> Graph:
     if isinstance(source, str):
         from troth.generate import from_spec, is_spec
 
-        if is_spec(source):
+        if is_spec(source) or (":" in source and "=" in source and not os.path.exists(source)):
+            refuse_table_options(f"family {source!r}", options.pop("base", None), options.pop("columns", None))
             return as_graph(from_spec(source), **options)
     reading = {name: options.pop(name) for name in ("base", "columns") if name in options}
     with refusing(source):
@@ -77,7 +78,7 @@ def read_input(
     path: str | os.PathLike, *, base: int | None = None, columns: tuple[str, ...] | None = None
 ) -> Matrix | Edges:
     """Read a file into what the gate takes. ``base`` and ``columns`` are for tables."""
-    path = Path(path)
+    path, base = Path(path), check_base(base)
     name = format_of(path)
     with refusing(path):
         if not path.exists():
@@ -88,8 +89,7 @@ def read_input(
             raise TrothError(f"{path}: the file is empty")
         if name in TABLES:
             return _module(name).read(path, base=base, columns=columns)
-        if base is not None or columns is not None:
-            raise TrothError(f"{path}: base and columns are for tables of edges; this format has its own numbering")
+        refuse_table_options(str(path), base, columns)
         return _module(name).read(path)
 
 
@@ -101,11 +101,15 @@ def write(graph: Graph, path: str | os.PathLike) -> None:
     and ``.csr``; a table has no room for isolated vertices.
     """
     graph, path = as_graph(graph), Path(path)
-    name = format_of(path)
-    if name == "csr" and path.is_dir() and not (path / "meta.json").exists():
-        raise TrothError(f"{path}: a folder that is not a graph stands there; remove it or choose another name")
+    check_target(path)
     with atomic_path(path) as temporary:
-        _module(name).write(graph.to("cpu"), temporary)
+        _module(format_of(path)).write(graph.to("cpu"), temporary)
+
+
+def check_target(path: Path) -> None:
+    """Refuse a name for a graph that has no format, and a .csr folder or file that holds something else."""
+    if format_of(path) == "csr" and not _module("csr").may_replace(path):
+        raise TrothError(f"{path}: what stands there is not a .csr graph alone; remove it or choose another name")
 
 
 def format_of(path: Path) -> str:

@@ -31,7 +31,8 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a fresh path beside ``path``, with the same extension, and rename it to ``path`` on success.
 
     The block writes a file, or makes a folder, at the yielded path. If it raises, whatever it left is removed and
-    ``path`` is as it was. Readers see the old content or the new, never a part.
+    ``path`` is as it was. Readers see the old content or the new, never a part. A link stays, and what it leads to is
+    replaced; a file keeps its mode.
 
     Examples
     --------
@@ -43,16 +44,24 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     ('42', 1)
     """
     path = Path(path)
-    if path.exists() and not (path.is_file() or path.is_dir()):
+    target = behind_link(path)
+    if target.exists() and not (target.is_file() or target.is_dir()):
         raise TrothError(f"{path} is neither a file nor a folder; it cannot be replaced")
     mark = f".{os.getpid()}-{secrets.token_hex(4)}."
-    beside = path.with_name("." + path.name.replace(".", mark, 1) if "." in path.name else f".{path.name}{mark}tmp")
+    beside = target.with_name("." + path.name.replace(".", mark, 1) if "." in path.name else f".{path.name}{mark}tmp")
     try:
         with refusing(path):
             yield beside
-            _replace(beside, path)
+            if target.is_file() and beside.is_file():
+                shutil.copymode(target, beside)
+            _replace(beside, target)
     finally:
         _remove(beside)
+
+
+def behind_link(path: Path) -> Path:
+    """What a link leads to in the end; any other path as it is."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _replace(new: Path, path: Path) -> None:

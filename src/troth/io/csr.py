@@ -22,6 +22,8 @@ from troth.io.files import refusing
 from troth.io.text import as_text
 
 FORMAT, VERSION = "troth-csr", 1
+EXTRA = {"vertex_weights": "numbers", "ids": "numbers or text in one column"}  # arrays that may be there
+NAMES = {"meta.json", *(f"{name}.npy" for name in ("indptr", "indices", "weights", *EXTRA))}
 
 
 class CSR(NamedTuple):
@@ -49,10 +51,19 @@ def open_csr(path: str | Path, mode: str = "r") -> CSR:
     weights = _map(path, "weights", mode, arcs, meta["weights"])
     if indptr[0] != 0 or indptr[-1] != arcs:
         raise TrothError(f"{path}: indptr.npy runs from {indptr[0]} to {indptr[-1]}, not from 0 to {arcs}")
-    vertex_weights, ids = (
-        _map(path, name, mode, n) if (path / f"{name}.npy").exists() else None for name in ("vertex_weights", "ids")
-    )
+    vertex_weights, ids = (_map(path, name, mode, n) if (path / f"{name}.npy").exists() else None for name in EXTRA)
     return CSR(indptr, indices, weights, vertex_weights, ids, meta)
+
+
+def may_replace(path: Path) -> bool:
+    """Whether nothing is lost if a graph is written here: nothing is there, or a graph and nothing else."""
+    if not path.exists():
+        return True
+    try:
+        _meta(path)
+    except TrothError:
+        return False
+    return {entry.name for entry in path.iterdir()} <= NAMES
 
 
 def _meta(path: Path) -> dict:
@@ -76,13 +87,14 @@ def _meta(path: Path) -> dict:
 
 
 def _map(path: Path, name: str, mode: str, length: int, dtype: str | None = None) -> np.ndarray:
-    """One array, mapped: flat and of type ``dtype``, or else numbers or text, possibly in columns."""
+    """One array, mapped: flat and of type ``dtype``, or else as ``EXTRA`` says."""
     where = path / f"{name}.npy"
     with refusing(where, Exception):
         array = np.asarray(np.load(where, mmap_mode=mode, allow_pickle=False))
-        fits = array.dtype == np.dtype(dtype) and array.ndim == 1 if dtype else array.dtype.kind in "iufU"
-    if not fits or array.shape[:1] != (length,):
-        wanted = f"{length} of {dtype or 'numbers or text'}"
+        kinds = "iuf" if name == "vertex_weights" else "iufU"
+        fits = array.dtype == np.dtype(dtype) if dtype else array.dtype.kind in kinds
+    if not fits or array.shape[:1] != (length,) or (array.ndim > 1 and name != "vertex_weights"):
+        wanted = f"{length} of {dtype or EXTRA[name]}"
         raise TrothError(f"{where}: holds {array.dtype} of shape {array.shape}, but meta.json says {wanted}")
     return array
 
@@ -91,8 +103,19 @@ def read(path: Path) -> Matrix:
     """The folder as a matrix that shares the mapped arrays."""
     # Copy on write, since Numba compiles again for arrays that are read-only.
     found = open_csr(path, mode="c")
+    _check_vertices(found, path)
     matrix = shared_matrix(found.indptr, found.indices, found.weights)
     return Matrix(matrix, vertex_weights=found.vertex_weights, ids=found.ids, where=str(path))
+
+
+def _check_vertices(found: CSR, path: Path) -> None:
+    """Refuse vertex weights below 0 or not finite, and an id of two vertices. Ids that ascend need no sort."""
+    weights, ids = found.vertex_weights, found.ids
+    if weights is not None and not (good := np.isfinite(weights) & (weights >= 0)).all():
+        v = int(np.argwhere(~good)[0, 0])
+        raise TrothError(f"{path}: vertex {v} weighs {weights[v]}; vertex weights are finite, and 0 or more")
+    if ids is not None and not (ids[1:] > ids[:-1]).all() and len(np.unique(ids)) < len(ids):
+        raise TrothError(f"{path}: two vertices have the same id in ids.npy")
 
 
 def shared_matrix(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray):

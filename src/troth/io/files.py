@@ -12,6 +12,7 @@ from typing import BinaryIO
 from troth.errors import TrothError
 
 BOM = b"\xef\xbb\xbf"  # what Windows puts before UTF-8
+GZIP = b"\x1f\x8b"  # what a gzipped file starts with
 
 
 @contextmanager
@@ -35,11 +36,17 @@ def one_line(error: BaseException) -> str:
 
 
 def load(path: Path) -> bytes:
-    """All bytes of a file, unpacked where its name ends in ``.gz``, without a byte order mark."""
+    """All bytes of a file, unpacked where it is gzipped, without a byte order mark."""
     with refusing(path), open_binary(path) as stream:
         return stream.read().removeprefix(BOM)
 
 
-def open_binary(path: Path) -> BinaryIO:
-    """A file open for reading; gzip is transparent."""
-    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")
+@contextmanager
+def open_binary(path: Path) -> Iterator[BinaryIO]:
+    """A file open for reading; gzip is transparent, under any name."""
+    with open(path, "rb") as plain:
+        if path.suffix.lower() != ".gz" and plain.peek(2)[:2] != GZIP:
+            yield plain
+            return
+        with gzip.open(plain) as packed:
+            yield packed

@@ -7,21 +7,34 @@ to both triangles. Boisvert, Pozo and Remington, "The Matrix Market exchange for
 from __future__ import annotations
 
 import re
+from concurrent.futures import Executor, ThreadPoolExecutor
 from inspect import signature
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from troth.cpu._jit import kernel
 from troth.errors import TrothError
 from troth.graph import Graph, Matrix
 from troth.io.atomic import create_binary
-from troth.io.files import one_line, open_binary, refusing
+from troth.io.files import BOM, one_line, open_binary, refusing
 
 LONGEST_LINE = 2**16
+BLOCK = 2**20
 FORMATS = ("coordinate", "array")
 FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+NEWLINE, RETURN, SPACE, TAB, PLUS, MINUS, POINT, ZERO, NINE = (ord(c) for c in "\n\r \t+-.09")
+
+
+class Head(NamedTuple):
+    """What stands before the entries, as text, and what it says."""
+
+    text: bytes
+    form: str
+    field: str
+    shape: tuple[int, int]
 
 
 def read(path: Path) -> Matrix:
@@ -30,38 +43,116 @@ def read(path: Path) -> Matrix:
     from scipy.sparse import coo_array
 
     arrays = {"spmatrix": False} if "spmatrix" in signature(mmread).parameters else {}  # from SciPy 1.15 on
-    with refusing(path), open_binary(path) as stream:
-        field, shape = _check_head(stream, path)
-    try:
-        with open_binary(path) as stream:
+    with refusing(path), open_binary(path) as stream, ThreadPoolExecutor(1) as worker:
+        head = _check_head(stream, path)
+        rows, columns = head.shape
+        try:
             # Given an array, SciPy divides by its rows, and writes past the end of a symmetric one that is not square.
-            matrix = coo_array(mmread(_Lines(stream), **arrays) if shape[0] == shape[1] > 0 else shape)
-    except Exception as error:
-        reason = re.sub(r"^Line (\d+)", r"line \1", one_line(error))
-        raise TrothError(f"{path}, {reason}" if reason.startswith("line") else f"{path}: {reason}") from error
-    return Matrix(matrix, pattern=field == "pattern", where=str(path), base=1)
+            square = rows == columns > 0
+            matrix = coo_array(mmread(_Lines(head, stream, worker), **arrays) if square else head.shape)
+        except Exception as error:
+            reason = re.sub(r"^Line (\d+)", r"line \1", one_line(error))
+            raise TrothError(f"{path}, {reason}" if reason.startswith("line") else f"{path}: {reason}") from error
+    return Matrix(matrix, pattern=head.field == "pattern", where=str(path), base=1)
+
+
+# ---- the entries ----
 
 
 class _Lines:
-    """A stream that ends with a line end and holds no zero bytes: SciPy reads on past the memory of a text without."""
+    """A stream of checked lines, for SciPy drops what it cannot read of a line: of 1,5 and 1.0D+03 it takes the 1.
 
-    def __init__(self, stream: BinaryIO):
-        self.stream = stream
-        self.ended = False
+    It also reads on past the memory of a text that has zero bytes, or no line end at its end. While it works, a thread
+    unpacks and checks the next block.
+    """
 
-    def read(self, size: int = -1) -> bytes:
-        chunk = self.stream.read(size)
-        if b"\0" in chunk:
-            raise ValueError("there are zero bytes in it, so it is no text")
-        if not chunk and not self.ended:
-            self.ended = True
-            return b"\n"
-        return chunk
+    def __init__(self, head: Head, stream: BinaryIO, worker: Executor):
+        self.head, self.stream, self.worker = head, stream, worker
+        self.lines = head.text.count(b"\n")
+        self.ahead = worker.submit(lambda: head.text)
+
+    def read(self, _size: int = -1) -> bytes:
+        """The next block, empty at the end. SciPy asks for a kilobyte and takes what comes."""
+        text, self.ahead = self.ahead.result(), self.worker.submit(self._block)
+        return text
+
+    def _block(self) -> bytes:
+        text = self.stream.read(BLOCK) + self.stream.readline()
+        if text and not text.endswith(b"\n"):
+            text += b"\n"
+        form, field = self.head.form, self.head.field
+        cells = ["row", "column"] * (form == "coordinate") + ["value"] * (field != "pattern")
+        whole = field not in ("real", "double")
+        at, lines = _first_wrong(np.frombuffer(text, np.uint8), len(cells), whole)
+        self.lines += lines
+        if at < len(text):
+            line = text[text.rfind(b"\n", 0, at) + 1 : text.index(b"\n", at)].decode("latin-1").strip()
+            shown = line if len(line) <= 40 else line[:40] + "..."
+            remedy = "all whole numbers" if whole else "a value being a decimal such as -1.5e3"
+            raise ValueError(f"line {self.lines + 1}: {shown!r} is not '{' '.join(cells)}', {remedy}")
+        return text
 
 
-def _check_head(stream: BinaryIO, path: Path) -> tuple[str, tuple[int, int]]:
-    """Refuse a wrong banner or size line; returns the field and the shape."""
-    banner = stream.readline(LONGEST_LINE).decode("latin-1").lower().split()
+@kernel
+def _skip_digits(text, at):
+    while ZERO <= text[at] <= NINE:
+        at += 1
+    return at
+
+
+@kernel
+def _first_wrong(text, width, whole):
+    """Where the first line goes wrong that is not ``width`` numbers, or nothing, and how many lines come before it.
+
+    Where none does, the size of the text and all lines. Numbers are whole, but the last one of a line may be a decimal,
+    or a word (left to SciPy), unless ``whole``. A line of an array (one number) may go on with more: SciPy takes the
+    first. The text ends with a line end, which ends every loop in here.
+    """
+    at = cells = lines = 0
+    while at < text.size:
+        if text[at] == NEWLINE:
+            if 0 < cells < width or cells > width > 1:
+                break
+            cells = 0
+            lines += 1
+            at += 1
+            continue
+        if text[at] == SPACE or text[at] == TAB or text[at] == RETURN:
+            at += 1
+            continue
+        cells += 1
+        if text[at] == PLUS or text[at] == MINUS:
+            at += 1
+        begin = at
+        at = _skip_digits(text, at)
+        count = at - begin
+        if cells >= width and not whole:
+            if text[at] == POINT:
+                at = _skip_digits(text, at + 1)
+                count = at - begin - 1
+            if count > 0 and text[at] | 32 == ord("e"):
+                at += 1
+                if text[at] == PLUS or text[at] == MINUS:
+                    at += 1
+                begin = at
+                at = _skip_digits(text, at)
+                count = at - begin
+            elif at == begin:
+                while ord("a") <= text[at] | 32 <= ord("z"):
+                    at += 1
+                count = at - begin
+        if count == 0 or text[at] > SPACE:
+            break
+    return at, lines
+
+
+# ---- the head ----
+
+
+def _check_head(stream: BinaryIO, path: Path) -> Head:
+    """Read up to the size line, and refuse a wrong one or a wrong banner."""
+    lines = [stream.readline(LONGEST_LINE).removeprefix(BOM)]
+    banner = lines[0].decode("latin-1").lower().split()
     if len(banner) != 5 or banner[0] not in ("%%matrixmarket", "%matrixmarket") or banner[1] != "matrix":
         raise TrothError(f"{path}, line 1: not a banner '%%MatrixMarket matrix FORMAT FIELD SYMMETRY'")
     form, field, symmetry = banner[2:]
@@ -72,16 +163,22 @@ def _check_head(stream: BinaryIO, path: Path) -> tuple[str, tuple[int, int]]:
             raise TrothError(f"{path}, line 1: {word[:40]!r} is not one of {', '.join(known)}")
     if field == "pattern" and (form == "array" or symmetry == "skew-symmetric"):
         raise TrothError(f"{path}, line 1: a pattern cannot be {'an array' if form == 'array' else symmetry}")
-    number, line = 1, b"%"
+    line = b"%"
     while line.startswith(b"%") or (line and not line.strip()):
-        number, line = number + 1, stream.readline(LONGEST_LINE)
-    sizes = line.split()
+        line = stream.readline(LONGEST_LINE)
+        lines.append(line)
+    number, sizes = len(lines), line.split()
     if len(sizes) != (3 if form == "coordinate" else 2) or not all(word.isdigit() for word in sizes):
         wanted = "rows columns entries" if form == "coordinate" else "rows columns"
         raise TrothError(f"{path}, line {number}: the size line must be '{wanted}' in whole numbers")
     if max(int(size) for size in sizes) >= 2**63:
         raise TrothError(f"{path}, line {number}: the sizes must fit 64 bits")
-    return field, (int(sizes[0]), int(sizes[1]))
+    if any(b"\0" in line for line in lines):
+        raise TrothError(f"{path}: there are zero bytes in it, so it is no text")
+    return Head(b"".join(lines), form, field, (int(sizes[0]), int(sizes[1])))
+
+
+# ---- and back ----
 
 
 def write(graph: Graph, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
 
 from troth.errors import TrothError
 from troth.graph import Graph, Matrix, check_rising
@@ -14,6 +15,13 @@ def read(path: Path) -> Matrix:
     from scipy.sparse import load_npz
 
     with refusing(path, Exception), open(path, "rb") as stream:
+        try:
+            names = ZipFile(stream).namelist()
+        except BadZipFile:
+            raise TrothError(f"{path}: not a whole .npz file; save one with scipy.sparse.save_npz") from None
+        if not {"format.npy", "shape.npy", "data.npy"} <= set(names):
+            raise TrothError(f"{path}: holds no sparse matrix; save one with scipy.sparse.save_npz")
+        stream.seek(0)
         try:
             matrix = load_npz(stream)  # forbids pickles
         except ValueError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None =
     parquet = require("pyarrow.parquet")
     with refusing(path, Exception):
         table = parquet.ParquetFile(path).read()
-    return replace(table_to_edges(table, columns=columns, base=base), where=str(path))
+    return table_to_edges(table, columns, base, str(path))
 
 
 def write(graph: Graph, path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from troth.graph import Edges, Graph
 from troth.interop.tables import choose_columns, decode, make_edges, well_known
 from troth.io.atomic import create_binary
 from troth.io.files import load
-from troth.io.text import BIG, TEXT, Cells, join_cells, scan, to_cells
+from troth.io.text import BIG, INTEGER, TEXT, Cells, as_text, join_cells, scan, to_cells
 
 COMMENTS = b"#%"
 CHUNK = 2**18  # rows formatted at a time
@@ -36,46 +37,54 @@ def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None =
         at = int(uneven[0])
         cells.refuse_line(int(rows[at]), f"{width[at]} cells, but the first row has {width[0]}")
     count = int(width[0])
-    names = decode(cells.names(slice(count))[0], str(path)).tolist() if (cells.kind[:count] == TEXT).any() else None
-    if names is not None and not _has_header(cells, names, columns):
-        names = None
+    names, notes = _header(cells, count, columns)
     first = count if names is not None else 0
     source, target, weight = choose_columns(str(path), count, names, columns)
     ends = _ids(cells, *(slice(first + column, None, count) for column in (source, target)))
     values = None if weight is None else cells.numbers(slice(first + weight, None, count))
-    return make_edges(*ends, values, base=base, where=str(path))
+    return replace(make_edges(*ends, values, base=base, where=str(path)), notes=notes)
 
 
 def _separator(data: bytes) -> str:
-    """The first of comma, semicolon and tab that is in the first row; otherwise blanks."""
+    """The first of comma, semicolon and tab that is in the first row outside of quotes; otherwise blanks."""
     row = re.search(rb"^[ \t\r]*[^#%\s].*$", data, re.MULTILINE)
-    return next((sep for sep in ",;\t" if row and sep.encode() in row[0].strip()), "")
+    bare = re.sub(rb'"[^"]*"', b"", row[0].strip()) if row else b""
+    return next((sep for sep in ",;\t" if sep.encode() in bare), "")
 
 
-def _has_header(cells: Cells, names: list[str], columns: Sequence[str] | None) -> bool:
-    """Whether the first row, which has text in it, names columns.
+def _header(cells: Cells, count: int, columns: Sequence[str] | None) -> tuple[list[str] | None, dict[str, int]]:
+    """The names in the first row, None where it is an edge, and a note where the names alone told.
 
-    It does where it has names asked for or well-known ones, or where all of it is text and some stands over a number.
+    They are names where one of them was asked for, and where all are text that is well known or stands over a number.
     """
-    if well_known(names) or (columns is not None and set(names) & set(columns)):
-        return True
-    above, below = cells.kind[: len(names)], cells.kind[len(names) : 2 * len(names)]
-    return bool((above == TEXT).all() and (below != TEXT).any())
+    above, below = cells.kind[:count], cells.kind[count : 2 * count]
+    if not (above == TEXT).any():
+        return None, {}
+    names = decode(cells.names(slice(count))[0], cells.where).tolist()
+    if columns is not None and set(names) & set(columns):
+        return names, {}
+    if (above != TEXT).any() or not (well_known(names) or (below != TEXT).any()):
+        return None, {}
+    return names, {} if (below != TEXT).any() or not below.size else {"header": 1}
 
 
 def _ids(cells: Cells, *columns: slice) -> list[np.ndarray]:
-    """The columns of ids: numbers where all are, otherwise text, as are numbers beyond 64 bits."""
-    text = any((cells.kind[column] >= BIG).any() for column in columns)
+    """The columns of ids: numbers where all are, otherwise text, as are numbers beyond 64 bits and such as 007."""
+    text = any((cells.kind[column] >= BIG).any() or cells.padded[column].any() for column in columns)
     return cells.names(*columns) if text else [cells.numbers(column) for column in columns]
 
 
 def write(graph: Graph, path: Path) -> None:
     """Write each edge once, smaller vertex number first, under the graph's ids.
 
-    ``.csv`` and ``.tsv`` get a header, the others blanks and none. A table has no room for isolated vertices.
+    ``.csv`` and ``.tsv`` get a header, the others blanks and none. A table has no room for isolated vertices. What
+    would not read back is refused.
     """
     suffix = next(suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz")
     sep = {".csv": ",", ".tsv": "\t"}.get(suffix, " ")
+    if sep == " " and graph.m == 0:
+        raise TrothError(f"a graph without edges is an empty {suffix} file, which nothing reads: write .csv or .mtx")
+    _check_ids(graph)
     with create_binary(path) as stream:
         if sep != " ":
             stream.write(f"source{sep}target{sep}weight\n".encode())
@@ -84,6 +93,21 @@ def write(graph: Graph, path: Path) -> None:
             cells = np.column_stack([column.astype(f"S{max(c.dtype.itemsize for c in columns)}") for column in columns])
             tails = np.tile(np.frombuffer(f"{sep}{sep}\n".encode(), np.uint8), len(source))
             stream.write(join_cells(cells.ravel(), tails))
+
+
+def _check_ids(graph: Graph) -> None:
+    """Refuse ids that do not read back: parts of lines, and text that is a number of another kind, as 1.5 or -2."""
+    if graph.ids is None or (graph.ids.dtype.kind in "iu" and graph.ids.min(initial=0) >= 0):
+        return
+    names = as_text(graph.ids[np.diff(graph.indptr) > 0])
+    broken = [not name or re.search("[\n\r\0]", name) is not None for name in names.tolist()]
+    if not any(broken):
+        cells = scan(join_cells(_quoted(to_cells(names)), np.full(len(names), ord("\n"), np.uint8)), "the ids")
+        if _ids(cells, slice(None))[0].dtype.kind != "S":
+            broken = (cells.kind != INTEGER) | (cells.value < 0) | (cells.value.astype(str) != names)
+    if any(broken):
+        name = str(names[np.argmax(broken)])
+        raise TrothError(f"id {name!r} would not read back from a table of text; write .csr, which keeps all ids")
 
 
 def edge_chunks(graph: Graph):

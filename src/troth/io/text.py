@@ -31,7 +31,7 @@ from troth.cpu._jit import kernel
 from troth.errors import TrothError
 from troth.io.files import BOM, open_binary, refusing
 
-INTEGER, REAL, HARD, BIG, TEXT = range(5)
+INTEGER, REAL, HARD, BIG, TEXT, PADDED = range(6)  # PADDED: an INTEGER such as 007, while scanning
 COUNT, OFFSETS, NUMBERS = range(3)  # what a scan stores: nothing, the offset of every cell, or its value
 
 NEWLINE, RETURN, SPACE, TAB, QUOTE = (ord(c) for c in '\n\r \t"')
@@ -133,7 +133,8 @@ def _number(data, begin, end):
         limit = np.uint64(2**63) if negative else np.uint64(2**63 - 1)
         if used > 19 or mantissa > limit:
             return BIG, 0, 0.0
-        return INTEGER, (-np.int64(mantissa) if negative else np.int64(mantissa)), 0.0
+        kind = INTEGER if count == max(used, 1) else PADDED
+        return kind, (-np.int64(mantissa) if negative else np.int64(mantissa)), 0.0
 
     power = 0
     if at < end and data[at] == POINT:
@@ -187,7 +188,7 @@ def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
                 value[cells] = offset
             elif mode == NUMBERS:
                 kind[cells], integer, decimal = _number(data, begin, end)
-                if kind[cells] == INTEGER:
+                if kind[cells] == INTEGER or kind[cells] == PADDED:
                     value[cells] = integer
                 elif kind[cells] == REAL:
                     real[cells] = decimal
@@ -225,7 +226,7 @@ def _copy_cells(data, offsets, sep, out):
 class Cells:
     """The cells of a text: ``kind`` and ``value`` (see above), and the first cell of each line in ``line_start``.
 
-    ``before`` is how many lines of the file come before the text.
+    ``padded`` marks the integers with zeros in front; ``before`` is how many lines of the file come before the text.
     """
 
     where: str
@@ -235,6 +236,7 @@ class Cells:
     value: np.ndarray
     kind: np.ndarray
     line_start: np.ndarray
+    padded: np.ndarray
     before: int = 0
 
     def one_a_line(self, least: int, most: int, uneven: str, wrong: str) -> np.ndarray:
@@ -326,7 +328,9 @@ def scan(data: bytes, where: str, *, sep: str = "", comments: bytes = b"%%") -> 
     size, lines = _scan(text, mark, *comments, COUNT, none, none.view(np.float64), none.view(np.uint8), none)
     value, kind, line_start = np.empty(size, np.int64), np.empty(size, np.uint8), np.empty(lines + 1, np.int64)
     _scan(text, mark, *comments, NUMBERS, value, value.view(np.float64), kind, line_start)
-    return Cells(where, text, mark, comments, value, kind, line_start)
+    padded = kind == PADDED
+    kind[padded] = INTEGER
+    return Cells(where, text, mark, comments, value, kind, line_start, padded)
 
 
 def scan_parts(path: Path, size: int = 2**22) -> Iterator[Cells]:

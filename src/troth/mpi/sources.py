@@ -26,7 +26,7 @@ from troth.errors import TrothError
 from troth.generate.host import DRAWS, lattice_row
 from troth.generate.spec import Request, is_spec, read_request, split_spec
 from troth.generate.weights import INCREASING, RULES, UNIT, edge_weight
-from troth.graph import MAX_VERTICES, _clean_type
+from troth.graph import MAX_VERTICES, clean_type
 from troth.io.csr import open_csr
 from troth.mpi import AgreedError, agreeing, ending_the_job, world
 from troth.mpi.exchange import reduce, scatter_to_owners, starts_of
@@ -82,7 +82,7 @@ def _from_csr(source: str, comm, partition: str) -> DistGraph:
         n, kind = len(found.indptr) - 1, found.weights.dtype
         if n > MAX_VERTICES:
             raise TrothError(f"{source}: {n} vertices are too many: at most {MAX_VERTICES}")
-        if _clean_type(found.weights[:0], source).dtype != kind:
+        if clean_type(found.weights[:0], source).dtype != kind:
             raise TrothError(f"{source}: weights of type {kind} are not taken: troth convert it first")
     split = make_partition(
         partition,
@@ -125,7 +125,7 @@ def _check_rows(source: str, comm, n: int, own: np.ndarray, found) -> None:
     with agreeing(comm):
         first, total = inspect(own, n, found.indptr, found.indices, signed, bits, salt)
         if first >= 0:
-            _clean_type(weights[found.indptr[first] : found.indptr[first + 1]], source)  # refuses 2^63 or more itself
+            clean_type(weights[found.indptr[first] : found.indptr[first + 1]], source)  # refuses 2^63 or more itself
             why = f"row {first} is not clean (sorted, no loop, weights > 0)"
             raise TrothError(f"{source}: {why}: troth convert it first")
     sums = np.array([total], np.uint64)
