@@ -50,6 +50,7 @@ def refuse(call, pattern: str, *args, **options) -> None:
         ({"algorithm": "local-random", "device": "cuda"}, "^local-random has no engine on device='cuda': choose cpu$"),
         ({"algorithm": "local-random", "device": "cuda:1"}, "^local-random has no engine on device='cuda:1': "),
         ({"algorithm": "greedy", "device": "mpi"}, "^greedy has no engine on device='mpi': choose cpu, cuda$"),
+        ({"device": "cuda", "threads": 0}, "^(threads=0: give|device='cuda': )"),
         ({"ties": "lowest"}, "^ties='lowest' is not a tie rule: choose hash, low, high$"),
         ({"ties": None}, "^ties=None is not a tie rule"),
         ({"variant": 2}, "^suitor: variant=2 is not accepted: give auto or nosync or synclb or syncnolb or hybrid$"),
@@ -307,8 +308,8 @@ def test_names_stay_functions_when_modules_are_imported(code):
 
 
 def test_public_names():
-    assert set(dir(troth)) == set(troth.__all__)
-    for name in troth.__all__:
+    assert set(dir(troth)) == {*troth.__all__, "interop", "mpi", "viz"}
+    for name in dir(troth):
         assert getattr(troth, name) is not None
     refused = "module 'troth' has no attribute 'matching_of'"
     with pytest.raises(AttributeError, match=refused):

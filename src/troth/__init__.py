@@ -18,11 +18,14 @@ __version__ = "0.1.0"
 
 # Everything loads when it is first used, so that ``import troth`` costs next to nothing.
 _HOME = {
+    "Certificate": "verify",
     "Graph": "graph",
     "Level": "coarsen",
     "Matching": "matching",
+    "Report": "verify",
     "TrothError": "errors",
     "as_graph": "graph",
+    "certificate": "verify",
     "coarsen": "coarsen",
     "draw": "viz",
     "generate": "generate",
@@ -33,11 +36,14 @@ _HOME = {
     "verify": "verify",
     "write": "io",
 }
+_PACKAGES = ("interop", "mpi", "viz")
 
 __all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"troth.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'troth' has no attribute {name!r}")
     value = getattr(import_module(f"troth.{_HOME[name]}"), name)
@@ -46,7 +52,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_PACKAGES])
 
 
 class _Package(ModuleType):

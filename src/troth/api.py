@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.engines import Engine, check_device, find_engine, read_options
+from troth.engines import Engine, check_device, check_threads, check_ties, find_engine, read_options
 from troth.errors import DeviceMemoryError
 from troth.graph import Graph, as_graph, check_seed
 from troth.matching import Matching
@@ -37,10 +37,12 @@ def match(
         a ``Graph``, or anything that ``as_graph`` takes
     algorithm
         "suitor", "locally-dominant", "handshake" and "greedy" give one and the same matching, bit for bit; "blue-red",
-        "local-random" and "local-weighted" give others, each a function of graph, options and seed alone
+        "local-random" and "local-weighted" give others, each a function of graph, options and seed alone. "sync-poll",
+        "async-poll", "sync-notify" and "async-notify" are for MPI ranks, and give the first one
     device
-        "cpu", "cuda", "cuda:1", or "auto": the GPU where the graph is there already, or where there is one and the
-        graph has 2^20 stored entries or more and fits; else the CPU. The result does not depend on it.
+        "cpu", "cuda", "cuda:1", "mpi" (the ranks of an MPI job, which all call with the same graph), or "auto": the GPU
+        where the graph is there already, or where there is one and the graph has 2^20 stored entries or more and fits;
+        else the CPU. The result does not depend on it.
     ties
         which of two neighbours of equal weight is better: "hash" (by a seeded scramble of the ids; fast whatever the
         weights), "low" or "high" (by the id)
@@ -53,7 +55,7 @@ def match(
     progress
         called as ``progress(phase, done, total)`` now and then
     **options
-        the engine's own (see ``engines.py``)
+        the engine's own: ``troth match --help`` lists them
 
     Returns
     -------
@@ -80,6 +82,8 @@ def match(
     device = str(device)  # a torch.device too
     read_options(engine, options)
     check_device(engine, device)
+    check_ties(ties)
+    check_threads(threads)
     seed = check_seed(seed)
     clock = [perf_counter()]
     graph = as_graph(g)
@@ -174,6 +178,8 @@ def strongest(
     device = str(device)
     chosen = read_options(engine, given)
     check_device(engine, device)
+    check_ties(ties)
+    check_threads(threads)
     seed = check_seed(seed)
     graph = as_graph(g)
     if device == "auto":

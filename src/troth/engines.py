@@ -2,10 +2,13 @@
 
 The table is data and imports nothing heavy; an engine's module loads when it is first used. An engine is a function
 
-    run(graph, order, *, threads, seed, progress, **options) -> (mate, stats)
+    run(graph, order, *, threads, seed, progress, **options) -> (mate, stats)     on the CPU and on a GPU
+    run(graph, order, *, comm, threads, **options) -> (mate, stats)               on MPI ranks
 
-that trusts the graph, which is on its device, and the options, and returns an int32 mate array, on its device too, and
-a dict of counts. To add one, write the module and add a line here.
+that trusts the graph, which is on its device, and the options, and returns an int32 mate array, on its device too (on
+ranks: of the rank's own vertices), and a dict of counts. Where an engine has these counts they mean the same:
+``rounds``; ``scans``, looks at a row; ``edges_read``, stored entries read; ``proposals``; ``threads``; and ``seconds``,
+a dict by phase. To add an engine, write the module and add a line here.
 """
 
 from __future__ import annotations
@@ -13,11 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
+from numbers import Integral
 from typing import Any
 
 from troth.errors import TrothError
 
 DEVICES = ("auto", "cpu", "cuda", "mpi")
+TIES = ("hash", "low", "high")
+MAX_THREADS = 1024
+BEST_P = 0.53406  # the probability of blue at which a round of blue-red matches most (Fagginger Auer and Bisseling)
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,8 @@ def probability(value: Any) -> float:
         p = 0.0
     if not 0.0 < p < 1.0:
         raise ValueError("a number between 0 and 1, both excluded")
+    if p < 2.0**-64:  # of the colours, which are random words of 64 bits, none would be blue
+        raise ValueError("1e-19 or more")
     return p
 
 
@@ -118,7 +127,7 @@ PRESORT = Option(False, switch, "sort every neighbour list by weight first, then
 
 BLUE_RED = {
     "mode": Option("weighted", choice("weighted", "random"), "propose to the heaviest or a random neighbour"),
-    "p": Option(0.53406, probability, "the probability of blue"),
+    "p": Option(BEST_P, probability, "the probability of blue"),
     "rounds": Option(None, count_or_none, "stop after so many rounds"),
 }
 
@@ -222,6 +231,19 @@ def check_device(engine: Engine, device: str) -> None:
         from troth.mpi import world
 
         world()
+
+
+def check_ties(ties: Any) -> None:
+    """Refuse what is no tie rule."""
+    if ties not in TIES:
+        raise TrothError(f"ties={ties!r} is not a tie rule: choose {', '.join(TIES)}")
+
+
+def check_threads(threads: Any) -> None:
+    """Refuse what is no number of CPU threads."""
+    whole = isinstance(threads, Integral) and not isinstance(threads, bool)
+    if threads is not None and not (whole and 1 <= threads <= MAX_THREADS):
+        raise TrothError(f"threads={threads!r}: give a whole number from 1 to {MAX_THREADS}, or None for all cores")
 
 
 def promises_dominance(algorithm: str) -> bool:

@@ -8,7 +8,7 @@ Everything that compares works on unsigned integers:
 - the *bits* of a weight: the unsigned view of its own type. Weights are positive past the gate, so the bits of a float
   (IEEE 754) and of an integer are both in the order of the weights;
 - the *prefix* of a weight, 32 bits wide, 1 or more: the bits themselves where they fit, otherwise
-  ``((bits - low) >> shift) + 1``, which never reverses an order but may merge neighbours;
+  ``((bits - low) >> drop) + 1``, which never reverses an order but may merge neighbours;
 - an *offer*: ``prefix << 32 | priority`` in one 64-bit word; 0 is "no offer". Offers with equal prefixes of wide
   weights are settled by the exact bits (see ``cpu/suitor.py``).
 
@@ -26,9 +26,8 @@ from numba import types
 from numba.extending import overload
 
 from troth.cpu._jit import inlined
-from troth.errors import TrothError
+from troth.engines import check_ties
 
-TIES = ("hash", "low", "high")
 MASK = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 ONE = np.uint64(1)
@@ -61,8 +60,7 @@ def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, ...] 
     >>> priorities(order, 3).tolist() == [2**32 - 1, 2**32 - 2, 2**32 - 3]
     True
     """
-    if ties not in TIES:
-        raise TrothError(f"ties={ties!r} is not a tie rule: choose {', '.join(TIES)}")
+    check_ties(ties)
     low, high, *union = weight_range
     # The greatest prefix, ((high - low) >> drop) + 1, must stay below 2^32.
     drop = max(0, int(high - low).bit_length() - 32)

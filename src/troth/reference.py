@@ -18,6 +18,7 @@ from random import Random
 
 import numpy as np
 
+from troth.engines import BEST_P
 from troth.errors import TrothError
 from troth.graph import Graph
 from troth.order import CHOOSE, COLOUR, PROPOSE, VISIT, Order, hash_int, priorities
@@ -134,7 +135,7 @@ def blue_red(
     order: Order,
     seed: int = 0,
     mode: str = "weighted",
-    p: float = 0.53406,
+    p: float = BEST_P,
     rounds: int | None = None,
 ) -> tuple[np.ndarray, list[float]]:
     """Blue vertices propose, red ones respond; the mates, and the fraction of all vertices matched after each round.
@@ -150,8 +151,8 @@ def blue_red(
     The rounds end when no vertex is free and alive (then the matching is maximal), or after ``rounds`` of them. A round
     in which nobody could take part is not run, so a graph without edges has none.
     """
-    if not 0 < p < 1:
-        raise TrothError(f"p={p!r} is not a probability between 0 and 1: the documents use 0.53406")
+    if not 2.0**-64 <= p < 1:
+        raise TrothError(f"p={p!r} is not a probability between 0 and 1, or makes no vertex blue")
     row = rows(graph)
     blue_below = int(p * 2**64)  # exact: scaling a float by a power of two does not round
     mate: dict[int, int] = {}

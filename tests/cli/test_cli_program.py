@@ -13,7 +13,6 @@ import troth
 from troth.cli import _options, _report
 from troth.engines import ALGORITHMS, TABLE
 from troth.graph import SYMMETRIZE, WEIGHTS
-from troth.order import TIES
 
 COMMANDS = ("match", "strongest", "verify", "info", "generate", "convert")
 HEAVY = ("numpy", "scipy", "numba", "rich", "matplotlib")
@@ -106,7 +105,6 @@ def test_help_of_match_says_who_has_an_option(run):
 
 
 def test_words_are_those_of_the_library():
-    assert tuple(_options.Ties) == TIES
     assert tuple(_options.WeightRule) == WEIGHTS
     assert tuple(_options.Merge) == SYMMETRIZE
     assert tuple(_options.Algorithm) == ALGORITHMS

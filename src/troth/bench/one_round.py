@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from troth.engines import BEST_P as P
+
 if TYPE_CHECKING:
     from troth.bench.setting import Setting
     from troth.graph import Graph
 
-P = 0.53406  # the slides' choice
 OVER = sorted({P, *(round(0.05 * i, 2) for i in range(1, 20)), *(round(0.42 + 0.02 * i, 2) for i in range(12))})
 RUNS = 4  # for each p
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from troth.engines import ALGORITHMS, DEVICES, TABLE, Engine, check_device, find_engine, read_options
+from troth.engines import ALGORITHMS, DEVICES, TABLE, TIES, Engine, check_device, find_engine, read_options
 from troth.errors import TrothError
 
 if TYPE_CHECKING:
     from troth.graph import Graph
 
-# The words of troth.graph and troth.order, which are too heavy to import for a help text.
 Algorithm = StrEnum("Algorithm", {name: name for name in ALGORITHMS})
-Ties = StrEnum("Ties", ["hash", "low", "high"])
+Ties = StrEnum("Ties", TIES)
+# The words of troth.graph, which is too heavy to import for a help text.
 WeightRule = StrEnum("WeightRule", ["keep", "abs", "unit", "random", "paper"])
 Merge = StrEnum("Merge", ["max", "min", "sum", "mean"])
 

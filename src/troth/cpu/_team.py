@@ -19,9 +19,9 @@ import numpy as np
 
 from troth.cpu._atomics import fetch_add
 from troth.cpu._jit import inlined
+from troth.engines import MAX_THREADS, check_threads
 from troth.errors import TrothError
 
-MAX_THREADS = 1024
 TICK = 0.1  # seconds between two looks at a running kernel: for Ctrl-C (needed on Windows) and for progress
 FAR = np.int64(2**62)
 
@@ -48,11 +48,8 @@ def _get_pool() -> ThreadPoolExecutor:
 
 def thread_count(threads: int | None, work: int, grain: int = 1 << 17) -> int:
     """How many threads to use: ``threads`` where given, else one for each ``grain`` units of work up to the cores."""
-    if threads is None:
-        return max(1, min(available_cores(), work // grain + 1))
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MAX_THREADS:
-        raise TrothError(f"threads={threads!r}: give a whole number from 1 to {MAX_THREADS}, or None for all cores")
-    return int(threads)
+    check_threads(threads)
+    return max(1, min(available_cores(), work // grain + 1)) if threads is None else int(threads)
 
 
 def available_cores() -> int:

@@ -24,7 +24,7 @@ from troth.cpu._queue import CHUNK, append, new_batches, new_queue
 from troth.cpu._rows import heaviest, luckiest, over, rows_of
 from troth.cpu._team import FAR, new_cursor, take, thread_count
 from troth.cpu._team import run as run_team
-from troth.errors import TrothError
+from troth.engines import BEST_P
 from troth.graph import Graph
 from troth.order import COLOUR, PROPOSE, Order, hash2
 
@@ -140,12 +140,10 @@ def small_rounds(worker, cursor, inner, r, rule, active, spare, rows, batches, w
 
 
 def run(
-    graph: Graph, order: Order, *, threads=None, seed=0, progress=None, mode="weighted", p=0.53406, rounds=None
+    graph: Graph, order: Order, *, threads=None, seed=0, progress=None, mode="weighted", p=BEST_P, rounds=None
 ) -> tuple[np.ndarray, dict]:
     """The engine; see ``engines.py``. ``stats["fractions"]`` are the fractions of vertices matched after each round."""
     rule = Rule(np.uint64(seed), np.uint64(int(p * 2**64)), mode == "weighted", order)
-    if not rule.blue_below:
-        raise TrothError(f"p={p!r} is so small that no vertex would ever be blue: give 1e-19 or more")
     n, rows = graph.n, rows_of(graph)
     threads = thread_count(threads, n + len(graph.indices))
     mate, proposal, colour = np.full(n, -1, np.int32), np.empty(n, np.int32), np.zeros(n, np.int8)

@@ -19,7 +19,7 @@ import numpy as np
 
 from troth.cuda._device import cupy
 from troth.cuda._launch import BLOCK, WORDS, as_argument, bits_of, load, word_of
-from troth.errors import TrothError
+from troth.engines import BEST_P
 from troth.graph import Graph
 from troth.order import Order
 
@@ -47,13 +47,11 @@ def _blocks(threads: int) -> tuple[int]:
 
 
 def run(
-    graph: Graph, order: Order, *, threads=None, seed=0, progress=None, mode="weighted", p=0.53406, rounds=None
+    graph: Graph, order: Order, *, threads=None, seed=0, progress=None, mode="weighted", p=BEST_P, rounds=None
 ) -> tuple[Any, dict]:
     """The engine; see ``engines.py``. ``stats["fractions"]`` are the fractions of vertices matched after each round."""
     cp, n, weighted = cupy(), graph.n, mode == "weighted"
     seed, blue_below = np.uint64(seed), np.uint64(int(p * 2**64))
-    if not blue_below:
-        raise TrothError(f"p={p!r} is so small that no vertex would ever be blue: give 1e-19 or more")
     lanes = LANES[len(graph.indices) >= MEAN * n]
     word = word_of(graph.weights) if weighted else "u8"
     colour_list, propose, respond, finish = load("blue_red", PROGRAMS[word, lanes, weighted])
