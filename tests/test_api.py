@@ -50,7 +50,6 @@ def refuse(call, pattern: str, *args, **options) -> None:
         ({"algorithm": "local-random", "device": "cuda"}, "^local-random has no engine on device='cuda': choose cpu$"),
         ({"algorithm": "local-random", "device": "cuda:1"}, "^local-random has no engine on device='cuda:1': "),
         ({"algorithm": "greedy", "device": "mpi"}, "^greedy has no engine on device='mpi': choose cpu, cuda$"),
-        ({"device": "cuda", "threads": 0}, "^(threads=0: give|device='cuda': )"),
         ({"ties": "lowest"}, "^ties='lowest' is not a tie rule: choose hash, low, high$"),
         ({"ties": None}, "^ties=None is not a tie rule"),
         ({"variant": 2}, "^suitor: variant=2 is not accepted: give auto or nosync or synclb or syncnolb or hybrid$"),

@@ -475,3 +475,8 @@ def test_auto_takes_the_cpu_instead(chain, monkeypatch):
 def test_auto_does_not_give_up_an_option(chain):
     with room_for(MIB):
         assert NO_GRAPH.fullmatch(refusal(troth.match, chain, variant="nosync"))
+
+
+def test_threads_are_checked_on_a_gpu_too():
+    with pytest.raises(TrothError, match="threads=0: give a whole number"):
+        troth.match(corpus("triangle"), device="cuda", threads=0)
