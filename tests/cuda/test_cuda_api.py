@@ -19,6 +19,7 @@ import troth
 from troth import api, reference
 from troth.cuda._device import cupy
 from troth.engines import TABLE
+from troth.errors import TrothError
 from troth.graph import Graph
 
 pytestmark = pytest.mark.gpu

@@ -121,7 +121,7 @@ def test_rounds_without_blue_or_red_just_pass(p):
 
 
 def test_a_probability_below_every_hash_is_refused():
-    with pytest.raises(TrothError, match="p=2.7.*e-20 is not accepted: give 1e-19 or more"):
+    with pytest.raises(TrothError, match=r"p=2.7.*e-20 is not accepted: give 1e-19 or more"):
         troth.match(corpus("triangle"), "blue-red", "cuda", p=2**-65)
 
 
