@@ -245,9 +245,14 @@ def check_seed(seed: Any) -> int:
         raise TrothError(f"seed={seed!r} is not a whole number: give one, such as 0") from None
 
 
+def packages_of(obj: Any) -> list[str]:
+    """The packages of an object's class and of those it derives from, nearest first; by name, nothing is imported."""
+    return [parent.__module__.partition(".")[0] for parent in type(obj).__mro__]
+
+
 def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix | Edges:
     """Recognise what the user has; nothing heavy is imported that is not loaded already."""
-    packages = {parent.__module__.partition(".")[0] for parent in type(obj).__mro__}
+    packages = set(packages_of(obj))
     if not packages.isdisjoint(("scipy", "cupyx", "torch")) and (hasattr(obj, "tocoo") or "torch" in packages):
         refuse_table_options("the matrix", base, columns)
         if "torch" not in packages:
