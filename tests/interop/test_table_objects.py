@@ -118,6 +118,15 @@ def test_tables_in_and_the_same_kind_out(package, ids):
     assert columns == {"source": [ids[1]], "target": [ids[2]], "weight": [2.5]}
 
 
+@pytest.mark.parametrize("package", ["pandas", "polars"])  # pyarrow makes no tables of a subclass
+def test_a_subclass_of_another_package_is_a_table(package):
+    frame = pytest.importorskip(package).DataFrame
+    likes = type("Frame", (frame,), {"__module__": "another"})({"u": [0, 1], "v": [1, 2], "w": [0.5, 2.5]})
+    pairs = match(likes).to_table(like=likes)
+    assert type(pairs) is frame
+    assert np.asarray(pairs).tolist() == [[1, 2, 2.5]]
+
+
 def test_a_lazy_frame_is_no_table():
     polars = pytest.importorskip("polars")
     with pytest.raises(TrothError, match="LazyFrame is not a table"):
@@ -143,3 +152,5 @@ def test_edges_to_table(package):
 def test_edges_to_an_unknown_table():
     with pytest.raises(TrothError, match="choose pandas, polars, pyarrow"):
         edges_to_table(np.array([0]), np.array([1]), np.array([1]), "excel")
+    with pytest.raises(TrothError, match=r"^like=ndarray: choose pandas, .*, or give one of their tables$"):
+        edges_to_table(np.array([0]), np.array([1]), np.array([1]), np.eye(30))

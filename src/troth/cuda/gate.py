@@ -1,4 +1,4 @@
-"""The gate on a GPU: the five steps of ``graph.py`` for arrays that are on a device already, and stay there.
+"""The gate on a GPU: the five steps of ``gate.py`` for arrays that are on a device already, and stay there.
 
 Notes and refusals are those of the CPU. A clean matrix pays one streaming pass and is not copied. Dirty input becomes
 an array of keys, row << 32 | column, with values beside it: a stable radix sort brings repeats together in the order in
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from troth import graph as host
+from troth import gate as host
 from troth.cpu.gate import FINGERPRINT, LEAST, LOOPS, MERGE, NONFINITE, NONPOSITIVE, OUTSIDE, SALT, UNSORTED
 from troth.cuda._device import cupy, to_host, using
 from troth.cuda._launch import WORDS, bits_of, launch, load, resident, word_of
@@ -76,10 +76,10 @@ def as_device_graph(source: Matrix | Edges, rule: str, symmetrize: str | None, s
 
 def _on_host(source: Matrix | Edges, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
     if isinstance(source, Matrix):
-        return host._from_matrix(replace(source, matrix=source.matrix.converted(to_host)), rule, symmetrize, seed)
+        return host.from_matrix(replace(source, matrix=source.matrix.converted(to_host)), rule, symmetrize, seed)
     weight = None if source.weight is None else to_host(source.weight)
     source = replace(source, row=to_host(source.row), col=to_host(source.col), weight=weight)
-    return host._from_edges(source, rule, symmetrize, seed)
+    return host.from_edges(source, rule, symmetrize, seed)
 
 
 # ---- launching ----

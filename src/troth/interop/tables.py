@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from troth.errors import TrothError
-from troth.graph import Edges
+from troth.graph import Edges, packages_of
 from troth.io.files import refusing
 
 ENDS = (
@@ -159,9 +159,8 @@ def decode(names: np.ndarray, where: str) -> np.ndarray:
 
 
 def package_of(table: Any) -> str:
-    """The package a table comes from, by name alone, so that nothing is imported; "" where it is none of ours."""
-    name = type(table).__module__.partition(".")[0]
-    return name if name in PACKAGES else ""
+    """The package whose table this is, be it by way of a subclass; "" where it is none of ours."""
+    return next((name for name in packages_of(table) if name in PACKAGES), "")
 
 
 def table_to_edges(
@@ -249,7 +248,8 @@ def edges_to_table(source: np.ndarray, target: np.ndarray, weight: np.ndarray, l
     package = like if isinstance(like, str) else package_of(like)
     columns = {"source": source, "target": target, "weight": weight}
     if package not in PACKAGES:
-        raise TrothError(f"like={like!r}: choose {', '.join(PACKAGES)}, or give one of their tables"[:200])
+        given = repr(like) if isinstance(like, str) else type(like).__name__  # an object's repr may have many lines
+        raise TrothError(f"like={given}: choose {', '.join(PACKAGES)}, or give one of their tables")
     module = require(package)
     return module.table(columns) if package == "pyarrow" else module.DataFrame(columns)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from troth.errors import TrothError
-from troth.graph import Edges, Matrix
+from troth.graph import Edges, Matrix, packages_of
 
 # What a compressed layout calls its indptr and its indices.
 COMPRESSED = {
@@ -20,7 +20,7 @@ COMPRESSED = {
 
 def is_torch(obj: Any) -> bool:
     """Whether an object is a tensor."""
-    return any(parent.__module__.partition(".")[0] == "torch" for parent in type(obj).__mro__)
+    return "torch" in packages_of(obj)
 
 
 def plain(part: Any) -> Any:

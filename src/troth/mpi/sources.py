@@ -23,10 +23,11 @@ import numpy as np
 
 from troth.cpu._jit import kernel
 from troth.errors import TrothError
+from troth.gate import clean_type
 from troth.generate.host import DRAWS, lattice_row
 from troth.generate.spec import Request, is_spec, read_request, split_spec
 from troth.generate.weights import INCREASING, RULES, UNIT, edge_weight
-from troth.graph import MAX_VERTICES, clean_type
+from troth.graph import MAX_VERTICES
 from troth.io.csr import open_csr
 from troth.mpi import AgreedError, agreeing, ending_the_job, world
 from troth.mpi.exchange import reduce, scatter_to_owners, starts_of
