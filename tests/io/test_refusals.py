@@ -35,6 +35,18 @@ MTX = {
     "negative size": (BANNER + "2 2 -1\n", "line 2: the size line"),
     "truncated": (BANNER + "2 2 2\n1 2 1.5\n", "Truncated"),
     # In these, SciPy alone takes what it can read of a line, or reads on past the end.
+    "values of a triangle side by side": (
+        "%%MatrixMarket matrix array real symmetric\n2 2\n0 4\n0\n",
+        "line 3: '0 4' is not 'value'",
+    ),
+    "a triangle that ends early": (
+        "%%MatrixMarket matrix array real symmetric\n3 3\n0\n4\n",
+        "2 lines of values, but a symmetric array of 3 rows has 6",
+    ),
+    "half a triangle below the diagonal": (
+        "%%MatrixMarket matrix array integer skew-symmetric\n3 3\n4\n5\n",
+        "2 lines of values, but a skew-symmetric array of 3 rows has 3",
+    ),
     "truncated within a line": (BANNER + "2 2 2\n1 2 1.5{x", "line 3: '1 2 1.5{x' is not 'row column value'"),
     "zero bytes": (BANNER + "2 2 1\n1 2 1\0 5\n", r"line 3: '1 2 1\\x00 5' is not"),
     "zero bytes in a comment": (BANNER + "%\0\n2 2 1\n1 2 1\n", "zero bytes"),
@@ -43,7 +55,22 @@ MTX = {
             BANNER + f"2 2 2\n\n1 2 1\n2 1 {text}\n",
             f"line 5: '2 1 {re.escape(text)}' is not .* decimal",
         )
-        for text in ("1.0D+03", "1,5", "0x10", "1_0", "1e", "1e+", "1.2.3", "1-5", "-", ".", "1 7", "1 % note", "nan0")
+        for text in (
+            "+1",
+            "1.0D+03",
+            "1,5",
+            "0x10",
+            "1_0",
+            "1e",
+            "1e+",
+            "1.2.3",
+            "1-5",
+            "-",
+            ".",
+            "1 7",
+            "1 % note",
+            "nan0",
+        )
     },
     **{
         f"integer {text}": (BANNER.replace("real", "integer") + f"2 2 1\n2 1 {text}\n", f"'2 1 {text}' is not .* whole")

@@ -22,6 +22,8 @@ Ties = StrEnum("Ties", TIES)
 WeightRule = StrEnum("WeightRule", ["keep", "abs", "unit", "random", "paper"])
 Merge = StrEnum("Merge", ["max", "min", "sum", "mean"])
 
+COMMON = ("weights", "symmetrize", "base", "columns", "seed", "ties", "threads", "algorithm", "device")  # all take --
+
 GraphName = Annotated[str, typer.Argument(metavar="GRAPH", help="A file, a .csr folder, or a family: rmat:scale=18.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -122,6 +124,8 @@ def read_assignments(items: Iterable[str]) -> dict[str, str]:
         name, equals, value = item.partition("=")
         if not name or not equals:
             raise TrothError(f"-O {item!r} is not name=value, as in -O p=0.5")
+        if name in COMMON:
+            raise TrothError(f"-O {item} is no option of an algorithm: say --{name} {value}")
         if name in values:
             raise TrothError(f"-O {name} is given twice; leave one")
         values[name] = value
@@ -149,8 +153,10 @@ def check_output(path: Path, graph: bool = False, source: str | None = None) -> 
     ``source`` is the GRAPH where the output must not replace it.
     """
     from troth.io import check_target, format_of
-    from troth.io.atomic import behind_link
+    from troth.io.atomic import behind_link, is_replaceable
 
+    if not is_replaceable(path):
+        raise TrothError(f"{path}: this is no file, nor can one be put there; choose another name")
     target = behind_link(path)
     folder = target.parent
     if graph:
@@ -159,9 +165,11 @@ def check_output(path: Path, graph: bool = False, source: str | None = None) -> 
         raise TrothError(f"{path}: there is no folder {folder}")
     if not os.access(folder, os.W_OK):
         raise TrothError(f"{path}: the folder {folder} is not writable")
+    if source is not None and os.path.isdir(source) and folder.samefile(source):
+        raise TrothError(f"{path}: this is a part of the graph; choose another name for the output")
     if not target.exists():
         return
     if not target.is_file() and not (graph and format_of(path) == "csr"):
-        raise TrothError(f"{path}: a folder or a device stands there; choose another name")
+        raise TrothError(f"{path}: a folder stands there; choose another name")
     if source is not None and os.path.exists(source) and target.samefile(source):
         raise TrothError(f"{path}: this is the graph itself; choose another name for the output")

@@ -13,6 +13,7 @@ Reference: Y. Notay, An aggregation-based algebraic multigrid method, ETNA 37, 2
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def strength_graph(A: Any, theta: float = 0.25, norm: str = "min") -> Graph:
         raise TrothError("aggregation takes a matrix of finite floats: convert it with astype(float), and look for NaN")
     if A.dtype.kind == "c" and norm == "min":
         raise TrothError("norm='min' compares signs, which complex numbers have not: choose norm='abs'")
-    if not 0 <= theta <= 1:  # nor NaN, by which nothing would be strong
+    if not isinstance(theta, Real) or not 0 <= theta <= 1:  # nor NaN, by which nothing would be strong
         raise TrothError(f"theta={theta!r}: give a number from 0 to 1")
     strength = classical_strength_of_connection(A, theta=theta, block=A.format == "bsr", norm=norm)
     return as_graph(strength, symmetrize="max")

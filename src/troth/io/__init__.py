@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,7 +67,7 @@ def read(source: str | os.PathLike, **options: Any) -> Graph:
     if isinstance(source, str):
         from troth.generate import from_spec, is_spec
 
-        if is_spec(source) or (":" in source and "=" in source and not os.path.exists(source)):
+        if is_spec(source) or (re.fullmatch(r"[^/\\]+:[^/\\]+=[^/\\]*", source) and not os.path.exists(source)):
             refuse_table_options(f"family {source!r}", options.pop("base", None), options.pop("columns", None))
             return as_graph(from_spec(source), **options)
     reading = {name: options.pop(name) for name in ("base", "columns") if name in options}

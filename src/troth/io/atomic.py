@@ -44,9 +44,9 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     ('42', 1)
     """
     path = Path(path)
-    target = behind_link(path)
-    if target.exists() and not (target.is_file() or target.is_dir()):
+    if not is_replaceable(path):
         raise TrothError(f"{path} is neither a file nor a folder; it cannot be replaced")
+    target = behind_link(path)
     mark = f".{os.getpid()}-{secrets.token_hex(4)}."
     beside = target.with_name("." + path.name.replace(".", mark, 1) if "." in path.name else f".{path.name}{mark}tmp")
     try:
@@ -57,6 +57,13 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
             _replace(beside, target)
     finally:
         _remove(beside)
+
+
+def is_replaceable(path: Path) -> bool:
+    """Whether nothing is there, a file or a folder. A process's streams are neither, even where they lead to a file."""
+    if str(path.absolute()).startswith(("/dev/fd/", "/dev/std", "/proc/")):
+        return False
+    return not path.exists() or path.is_file() or path.is_dir()
 
 
 def behind_link(path: Path) -> Path:
