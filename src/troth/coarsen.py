@@ -35,6 +35,7 @@ from troth.engines import ALGORITHMS, TABLE, Engine, check_device, find_engine, 
 from troth.errors import DeviceMemoryError, TrothError
 from troth.graph import Graph, as_graph, check_seed
 from troth.order import make_order
+from troth.verify import checked_mates
 
 if TYPE_CHECKING:
     from troth.api import Progress
@@ -153,7 +154,7 @@ def coarsen(g: Any, m: Matching | Any, threads: int | None = None) -> Level:
     weights = _vertex_weights(graph)
     with _kernels_of(graph) as kernels:
         start = perf_counter()
-        clusters = kernels.number(_checked_mates(graph, m, threads), threads, graph)
+        clusters = kernels.number(checked_mates(graph, m, threads)[0], threads, graph)
         coarse, where = _contract(kernels, graph, clusters, weights, kernels.new_room(graph), threads)
         stats = {"pairs": graph.n - clusters.size, "seconds": {"contract": perf_counter() - start}}
     return Level(coarse, where, clusters.mate, stats)
@@ -354,21 +355,6 @@ def _contract(kernels, graph, clusters, weights, room, threads) -> tuple[Graph, 
             f"coarsening: parallel edges weigh more than {most} together; scale the weights, or use float64"
         )
     return coarse, where
-
-
-def _checked_mates(graph: Graph, m: Any, threads: int | None) -> Any:
-    """The mates of a matching as a new array where the graph lives."""
-    from troth.verify import kernels_of, mates_array, mates_near, no_mates
-
-    with kernels_of(graph) as kernels:
-        mates = mates_array(getattr(m, "mate", m), graph)
-        if why := no_mates(graph, mates):
-            raise TrothError(why)
-        mate = mates_near(graph, mates)
-        broken = kernels.matched_bits(graph, mate, threads)[1]
-    if broken < graph.n:
-        raise TrothError(f"vertex {broken}: its mate is no mate; troth.verify says why")
-    return mate
 
 
 def _vertex_weights(graph: Graph) -> Any:

@@ -216,12 +216,24 @@ def kernels_of(graph: Graph) -> Iterator[ModuleType]:
             yield import_module("troth.cuda.verify")
 
 
+def checked_mates(graph: Graph, matching: Any, threads: int | None = None) -> tuple[Any, Any]:
+    """The mates as a new int32 array where the graph lives, and the bits that each vertex holds; refuses no matching.
+
+    ``matching`` is as for ``verify``, and the error names the first vertex whose mate is wrong.
+    """
+    with kernels_of(graph) as kernels:
+        mate, held, reason = _inspect(kernels, graph, matching, threads)
+    if reason:
+        raise TrothError(reason)
+    return mate, held
+
+
 def _inspect(kernels: ModuleType, graph: Graph, matching: Any, threads: int | None) -> tuple[Any, Any, str]:
     """The mates as int32, the bits that each vertex holds, and why this is no matching (empty where it is one)."""
-    mates = mates_array(getattr(matching, "mate", matching), graph)
-    if why := no_mates(graph, mates):
+    mates = _mates_array(getattr(matching, "mate", matching), graph)
+    if why := _no_mates(graph, mates):
         return None, None, why
-    mate = mates_near(graph, mates)
+    mate = _mates_near(graph, mates)
     held, v = kernels.matched_bits(graph, mate, threads)
     if v == graph.n:
         return mate, held, ""
@@ -236,7 +248,7 @@ def _inspect(kernels: ModuleType, graph: Graph, matching: Any, threads: int | No
     return None, None, f"vertex {v}: its mate {u} is not a neighbour"
 
 
-def no_mates(graph: Graph, mates: Any) -> str:
+def _no_mates(graph: Graph, mates: Any) -> str:
     """Why an array cannot hold a whole number for each vertex; empty where it can."""
     if mates.shape != (graph.n,):
         return f"the mates have shape {mates.shape}, the graph has {graph.n} vertices"
@@ -245,9 +257,8 @@ def no_mates(graph: Graph, mates: Any) -> str:
     return ""
 
 
-def mates_near(graph: Graph, mates: Any) -> Any:
-    """Mates of any integer type, on the host or on a GPU, as a new int32 array where the graph lives."""
-    mates = mates_array(mates, graph)
+def _mates_near(graph: Graph, mates: Any) -> Any:
+    """An array of mates, of any integer type, as a new int32 array where the graph lives."""
     mate = mates.astype(np.int32, order="C")
     if mates.dtype != np.int32:
         # What does not fit becomes -2, so that no number wraps into a vertex.
@@ -258,7 +269,7 @@ def mates_near(graph: Graph, mates: Any) -> Any:
     return mate if graph.device == "cpu" else cupy().asarray(mate)
 
 
-def mates_array(mates: Any, graph: Graph) -> Any:
+def _mates_array(mates: Any, graph: Graph) -> Any:
     """Mates as an array of their own type: CuPy's where both they and the graph are on a GPU, else NumPy's."""
     if graph.device == "cpu" or not is_on_device(mates):
         return mates_on_host(mates)
