@@ -136,13 +136,11 @@ def verify(
 
         heavier, free = kernels.first_uncovered(graph, held, threads), None
         if heavier:  # an edge between two free vertices is heavier than nothing: without any heavier one there is none
-            reason = (
-                f"edge {heavier} of weight {_weight(graph, *heavier)} is heavier than the matched edges at its ends"
-            )
+            reason = why_not_dominant(*heavier, _weight(graph, *heavier))
             most = (held > 0).astype(held.dtype) * held.dtype.type(np.iinfo(held.dtype).max)
             free = kernels.first_uncovered(graph, most, threads)
         if free:
-            reason = f"edge {free} joins two unmatched vertices"
+            reason = why_not_maximal(*free)
         if certify:
             proof = certificate_by(kernels, graph, mate, held, SWEEPS, TOLERANCE, threads)
             numbers = (proof.weight, proof.bound, proof.ratio)
@@ -238,20 +236,50 @@ def _inspect(kernels: ModuleType, graph: Graph, matching: Any, threads: int | No
     if v == graph.n:
         return mate, held, ""
     u = mates[v].item()
-    if not -1 <= u < graph.n:
-        return None, None, f"vertex {v}: its mate {u} is not a vertex: 0 to {graph.n - 1}, or -1 for none"
+    back = mates[u].item() if 0 <= u < graph.n else -1
+    return None, None, why_no_mate(v, u, back, graph.n)
+
+
+# ---- the reasons in words, which the ranks of a cluster give too ----
+
+
+def why_no_mate(v: int, u: int, back: int, n: int) -> str:
+    """What is wrong with u as the mate of v, where the mate of u is ``back`` (any number where u is no vertex).
+
+    >>> why_no_mate(0, 2, 1, n=3)
+    'vertex 0: its mate is 2, but the mate of 2 is 1'
+    """
+    if not -1 <= u < n:
+        return f"vertex {v}: its mate {u} is not a vertex: 0 to {n - 1}, or -1 for none"
     if u == v:
-        return None, None, f"vertex {v} is its own mate"
-    back = mates[u].item()
+        return f"vertex {v} is its own mate"
     if back != v:
-        return None, None, f"vertex {v}: its mate is {u}, but the mate of {u} is {back}"
-    return None, None, f"vertex {v}: its mate {u} is not a neighbour"
+        return f"vertex {v}: its mate is {u}, but the mate of {u} is {back}"
+    return f"vertex {v}: its mate {u} is not a neighbour"
+
+
+def why_wrong_shape(shape: tuple[int, ...], n: int) -> str:
+    """The mates are not one number for each vertex."""
+    return f"the mates have shape {shape}, the graph has {n} vertices"
+
+
+def why_not_dominant(u: int, v: int, weight: int | float) -> str:
+    """The edge {u, v} is heavier than what either end holds."""
+    return f"edge ({u}, {v}) of weight {weight} is heavier than the matched edges at its ends"
+
+
+def why_not_maximal(u: int, v: int) -> str:
+    """The edge {u, v} could be added."""
+    return f"edge ({u}, {v}) joins two unmatched vertices"
+
+
+# ---- mates of any kind ----
 
 
 def _no_mates(graph: Graph, mates: Any) -> str:
     """Why an array cannot hold a whole number for each vertex; empty where it can."""
     if mates.shape != (graph.n,):
-        return f"the mates have shape {mates.shape}, the graph has {graph.n} vertices"
+        return why_wrong_shape(mates.shape, graph.n)
     if mates.dtype.kind not in "iu" and mates.size:
         return f"the mates are {mates.dtype}, not integers"
     return ""
