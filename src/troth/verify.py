@@ -63,7 +63,8 @@ class Report:
     valid : mates agree with each other and with the edges
     maximal : no edge joins two unmatched vertices
     dominant : no edge is heavier than the matched edges at both of its ends; a free end counts as 0
-    weight, bound, ratio : as in ``Certificate``; None where the matching is not valid or no certificate was asked for
+    weight : the matching's weight (exact for integers); None where the matching is not valid
+    bound, ratio : as in ``Certificate``; None there, and where no certificate was asked for
     reason : the first vertex or edge, by number, that fails the first failing check; empty where there is none
     promises_dominance : whether ``dominant`` decides ``ok``
     """
