@@ -101,7 +101,18 @@ def coarsen(
         clock.lap("read")
         report("coarsening")
         found = troth.hierarchy(
-            g, stop, algorithm.value, device, ties.value, seed, threads, limit, twohop, levels, report, **options
+            g,
+            stop=stop,
+            algorithm=algorithm.value,
+            device=device,
+            ties=ties.value,
+            seed=seed,
+            threads=threads,
+            max_vertex_weight=limit,
+            twohop=twohop,
+            levels=levels,
+            progress=report,
+            **options,
         )
         clock.lap("coarsen")
         if output is not None or map_file is not None:
