@@ -13,6 +13,7 @@ from troth.cli._report import Clock, graph_facts, graph_rows, in_seconds, print_
 from troth.cli.match import AlgorithmHelp
 from troth.engines import TABLE
 from troth.errors import TrothError
+from troth.words import counted
 
 if TYPE_CHECKING:
     from troth.coarsen import Level
@@ -218,8 +219,6 @@ def _steps(levels: list[Level]) -> dict[str, float]:
 
 
 def _size(level: Level) -> str:
-    from troth.viz.story import counted
-
     sizes = [counted(level.graph.n, "vertex", "vertices"), counted(level.graph.m, "edge", "edges")]
     if level.stats["twohop"]:
         sizes.append(counted(level.stats["twohop"], "pair", "pairs") + " of no neighbours")
