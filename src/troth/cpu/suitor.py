@@ -35,9 +35,8 @@ import numpy as np
 from troth.cpu import _team
 from troth.cpu._atomics import compare_and_swap, load, prefetch
 from troth.cpu._jit import inlined, kernel
-from troth.cpu._rows import over, rows_of
+from troth.cpu._rows import find, over, rows_of
 from troth.cpu._sort import radix_sort, sort_rows
-from troth.cpu.verify import find
 from troth.graph import Graph
 from troth.order import HALF, MASK, ONE, Order, prefix, priority, vertex
 

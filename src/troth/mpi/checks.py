@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from troth.cpu._jit import kernel
-from troth.cpu.verify import make_units, plain_weights, units_down, units_up
+from troth.cpu._rows import plain_weights
+from troth.cpu.verify import make_units, units_down, units_up
 from troth.errors import TrothError
 from troth.io.mates import read_parts
 from troth.mpi import agreeing, ending_the_job
