@@ -97,7 +97,7 @@ def make_offer(indptr, indices, bits, order, rank, key, state):
 
 
 @inlined
-def make_keys(indptr, indices, bits, order, start, stop, base, scratch):
+def make_keys(indices, bits, order, start, stop, base, scratch):
     """scratch[base:] = the keys (prefix, priority of the neighbour) of entries start..stop-1.
 
     ``priority`` written out in 32-bit arithmetic: 16 lanes of a vector register instead of 8.
@@ -125,7 +125,7 @@ def choose(indptr, indices, bits, order, first, last, base, scratch):
     start, stop = np.uint64(indptr[first]), np.uint64(indptr[last])
     together = stop - start <= TILE
     if together:
-        make_keys(indptr, indices, bits, order, start, stop, base, scratch)
+        make_keys(indices, bits, order, start, stop, base, scratch)
     for u in range(first, last):
         begin, end = np.uint64(indptr[u]), np.uint64(indptr[u + ONE])
         best = second = NONE
@@ -134,7 +134,7 @@ def choose(indptr, indices, bits, order, first, last, base, scratch):
         else:
             while begin < end:
                 count = min(end - begin, TILE)
-                make_keys(indptr, indices, bits, order, begin, begin + count, base, scratch)
+                make_keys(indices, bits, order, begin, begin + count, base, scratch)
                 best, second = best_two(base, count, best, second, scratch)
                 begin += count
         scratch[base + FIRST + u - first] = best

@@ -40,7 +40,7 @@ NOBODY = np.iinfo(np.int64).max
 
 
 @kernel
-def hold(part, n, mate, held):
+def hold(part, mate, held):
     """held[v] = the bits of w(v, mate[v]) of own v, 0 where v is free; the first own v whose mate is no mate, or -1.
 
     ``mate`` has the global numbers of the mates of all local vertices.
@@ -158,7 +158,7 @@ def verify(
         graph.to_ghosts(around, mate[: graph.owned], mate[graph.owned :])
         part = part_of(graph)
         held = np.zeros(len(graph.globals), weight_bits(graph.weights).dtype)
-        reason = _broken(graph, own, hold(part, graph.n, mate, held))
+        reason = _broken(graph, own, hold(part, mate, held))
         if reason:
             around.free()
             return Report(False, False, False, reason=reason, promises_dominance=promises_dominance)
