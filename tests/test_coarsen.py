@@ -248,10 +248,10 @@ def test_the_two_directions_round_alike():
         (None, "shape \\(\\)"),
         ("mates.txt", "shape \\(\\)"),
         ([np.nan, 0, 3, 2], "float64, not integers"),
-        ([1, 0, 3, 0], "vertex 2: its mate is no mate"),
-        ([2, -1, 0, -1], "vertex 0: its mate is no mate"),
-        ([1, 0, 7, -1], "vertex 2: its mate is no mate"),
-        ([10**9, 0, 3, 2], "vertex 0: its mate is no mate"),
+        ([1, 0, 3, 0], "vertex 2: its mate is 3, but the mate of 3 is 0"),
+        ([2, -1, 0, -1], "vertex 0: its mate 2 is not a neighbour"),
+        ([1, 0, 7, -1], "vertex 2: its mate 7 is not a vertex: 0 to 3"),
+        ([10**9, 0, 3, 2], "vertex 0: its mate 1000000000 is not a vertex"),
     ],
 )
 def test_what_is_no_matching(mates, reason):
@@ -263,7 +263,7 @@ def test_what_is_no_matching(mates, reason):
 
 def test_a_matching_of_another_graph():
     path, other = build([(0, 1, 1), (1, 2, 5), (2, 3, 1)]), build([(0, 3, 2)], 4)
-    with pytest.raises(troth.TrothError, match="vertex 0: its mate is no mate"):
+    with pytest.raises(troth.TrothError, match="vertex 0: its mate 3 is not a neighbour"):
         troth.coarsen(path, troth.match(other))
 
 

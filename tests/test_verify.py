@@ -33,8 +33,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 from troth import reference
+from troth.cpu._rows import find, plain_weights
 from troth.cpu._team import new_cursor
-from troth.cpu.verify import find, make_units, plain_weights, sweep, units_down, units_up
+from troth.cpu.verify import make_units, sweep, units_down, units_up
 from troth.errors import TrothError
 from troth.graph import Graph
 from troth.matching import Matching

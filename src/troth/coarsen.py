@@ -25,7 +25,7 @@ from functools import cache
 from importlib import import_module
 from time import perf_counter
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from troth.engines import ALGORITHMS, TABLE, Engine, check_device, find_engine, 
 from troth.errors import DeviceMemoryError, TrothError
 from troth.graph import Graph, as_graph, check_seed
 from troth.order import make_order
+from troth.verify import checked_mates
 
 if TYPE_CHECKING:
     from troth.api import Progress
@@ -118,6 +119,19 @@ class Level:
         return f"Level(n={self.graph.n}, m={self.graph.m}{finer})"
 
 
+class Plan(NamedTuple):
+    """What ``hierarchy`` was asked for, checked; the same on every device."""
+
+    stop: int
+    levels: int | None
+    ties: str
+    seed: int
+    threads: int | None
+    max_vertex_weight: Any
+    twohop: bool
+    progress: Progress | None
+
+
 def coarsen(g: Any, m: Matching | Any, threads: int | None = None) -> Level:
     """Contract the pairs of a matching.
 
@@ -153,7 +167,7 @@ def coarsen(g: Any, m: Matching | Any, threads: int | None = None) -> Level:
     weights = _vertex_weights(graph)
     with _kernels_of(graph) as kernels:
         start = perf_counter()
-        clusters = kernels.number(_checked_mates(graph, m, threads), threads, graph)
+        clusters = kernels.number(checked_mates(graph, m, threads)[0], threads, graph)
         coarse, where = _contract(kernels, graph, clusters, weights, kernels.new_room(graph), threads)
         stats = {"pairs": graph.n - clusters.size, "seconds": {"contract": perf_counter() - start}}
     return Level(coarse, where, clusters.mate, stats)
@@ -211,7 +225,7 @@ def hierarchy(
     >>> levels[0], levels[-1].graph.n <= 100, int(levels[-1].graph.vertex_weights.sum())
     (Level(n=10000, m=19800), True, 10000)
     """
-    stop, most = whole_number("stop", stop), None if levels is None else whole_number("levels", levels, 0)
+    stop, levels = whole_number("stop", stop), None if levels is None else whole_number("levels", levels, 0)
     engine = find_local_engine(algorithm, device, options)
     device = str(device)
     seed = check_seed(seed)
@@ -222,20 +236,20 @@ def hierarchy(
     except ValueError as error:
         raise TrothError(f"twohop={twohop!r}: give {error}") from None
     graph = as_graph(g)
-    words = stop, most, ties, seed, threads, max_vertex_weight, twohop, progress
+    plan = Plan(stop, levels, ties, seed, threads, max_vertex_weight, twohop, progress)
     if device != "auto":
-        return _build_there(graph, device, engine, options, *words)
+        return _build_there(graph, device, engine, options, plan)
     from troth.api import _best_device
 
     engine = find_engine(algorithm, device, options, prefer=_best_device(graph))
     there = graph.device if graph.device != "cpu" else engine.device
     try:
-        return _build_there(graph, there, engine, options, *words)
+        return _build_there(graph, there, engine, options, plan)
     except DeviceMemoryError:
         engine = find_engine(algorithm, device, options)
         if engine.device != "cpu" or there == "cpu":
             raise
-        return _build_there(graph, "cpu", engine, options, *words)
+        return _build_there(graph, "cpu", engine, options, plan)
 
 
 def find_local_engine(algorithm: str, device: str, options: dict[str, Any]) -> Engine:
@@ -257,11 +271,11 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
-def _build_there(graph: Graph, device: str, engine: Engine, options: dict, *words: Any) -> list[Level]:
+def _build_there(graph: Graph, device: str, engine: Engine, options: dict, plan: Plan) -> list[Level]:
     """Build the levels on a device, and take them back to where the graph lives."""
     there = graph.to(device)
     with _kernels_of(there) as kernels:
-        levels = _build(kernels, there, engine, read_options(engine, options), *words)
+        levels = _build(kernels, there, engine, read_options(engine, options), plan)
     if there is not graph:
         levels[1:] = [_moved(level, graph.device) for level in levels[1:]]
     return [Level(graph), *levels[1:]]
@@ -287,39 +301,38 @@ def _kernels_of(graph: Graph) -> Iterator[ModuleType]:
             yield import_module("troth.cuda.coarsen")
 
 
-def _build(
-    kernels, graph, engine, options, stop, most, ties, seed, threads, max_vertex_weight, twohop, progress
-) -> list[Level]:
+def _build(kernels: ModuleType, graph: Graph, engine: Engine, options: dict, plan: Plan) -> list[Level]:
     """The levels of a graph, where it lives."""
     order_of = cache(make_order)  # on a GPU most levels have the same
     levels, weights, device = [Level(graph)], _vertex_weights(graph), graph.device
-    limits, room, finest = _limits(max_vertex_weight, weights), None, graph.n
-    while graph.n > stop and (most is None or len(levels) <= most):
+    limits, room, finest = _limits(plan.max_vertex_weight, weights), None, graph.n
+    while graph.n > plan.stop and (plan.levels is None or len(levels) <= plan.levels):
         clock = [perf_counter()]
         # The engines of a GPU look at the range of the weights only where these have 64 bits.
         spread = graph.bits_range() if device == "cpu" or graph.weights.dtype.itemsize == 8 else (1, 1)
-        order = order_of(ties, seed, spread)
+        order = order_of(plan.ties, plan.seed, spread)
         light = graph
         if limits is not None and not bool(_is_light(weights, limits).all()):
-            light = kernels.fitting_edges(graph, weights, limits, threads)
-        clusters = kernels.number(_mates(engine, light, order, threads, seed, options), threads, graph)
+            light = kernels.fitting_edges(graph, weights, limits, plan.threads)
+        mate = _mates(engine, light, order, plan.threads, plan.seed, options)
+        clusters = kernels.number(mate, plan.threads, graph)
         matched = graph.n - clusters.size
         clock.append(perf_counter())
-        if twohop:
-            clusters = _pair_more(kernels, graph, order, clusters, weights, limits, threads)
+        if plan.twohop:
+            clusters = _pair_more(kernels, graph, order, clusters, weights, limits, plan.threads)
         clock.append(perf_counter())
         if graph.n - clusters.size < PROGRESS * graph.n:
             break
         room = kernels.new_room(graph) if len(levels) == 1 else room
-        coarse, where = _contract(kernels, graph, clusters, weights, room, threads)
+        coarse, where = _contract(kernels, graph, clusters, weights, room, plan.threads)
         clock.append(perf_counter())
         seconds = dict(zip(("match", "twohop", "contract"), np.diff(clock).tolist(), strict=True))
         pairs = graph.n - clusters.size
         stats = {"pairs": pairs, "twohop": pairs - matched, "device": device, "seconds": seconds}
         levels.append(Level(coarse, where, clusters.mate, stats))
         graph, weights = coarse, coarse.vertex_weights
-        if progress is not None:
-            progress("coarsen", finest - graph.n, max(finest - stop, finest - graph.n))
+        if plan.progress is not None:
+            plan.progress("coarsen", finest - graph.n, max(finest - plan.stop, finest - graph.n))
     return levels
 
 
@@ -354,21 +367,6 @@ def _contract(kernels, graph, clusters, weights, room, threads) -> tuple[Graph, 
             f"coarsening: parallel edges weigh more than {most} together; scale the weights, or use float64"
         )
     return coarse, where
-
-
-def _checked_mates(graph: Graph, m: Any, threads: int | None) -> Any:
-    """The mates of a matching as a new array where the graph lives."""
-    from troth.verify import kernels_of, mates_array, mates_near, no_mates
-
-    with kernels_of(graph) as kernels:
-        mates = mates_array(getattr(m, "mate", m), graph)
-        if why := no_mates(graph, mates):
-            raise TrothError(why)
-        mate = mates_near(graph, mates)
-        broken = kernels.matched_bits(graph, mate, threads)[1]
-    if broken < graph.n:
-        raise TrothError(f"vertex {broken}: its mate is no mate; troth.verify says why")
-    return mate
 
 
 def _vertex_weights(graph: Graph) -> Any:

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from troth.cuda._device import cupy, is_on_device, to_host, using
-from troth.errors import TrothError
 from troth.graph import Graph
-from troth.verify import Certificate, kernels_of, mates_near
+from troth.verify import Certificate, checked_mates, kernels_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,13 +48,6 @@ class Matching:
     stats: dict[str, Any] = field(default_factory=dict)
     certificate: Certificate | None = None
 
-    def _held(self, kernels: ModuleType, mate: Any) -> Any:
-        """The bits of the weight matched at each vertex; not kept."""
-        held, broken = kernels.matched_bits(self.graph, mate)
-        if broken < self.graph.n:
-            raise TrothError(f"vertex {broken}: its mate is no mate; troth.verify says why")
-        return held
-
     @cached_property
     def weight(self) -> int | float:
         """The sum of the matched weights.
@@ -65,8 +57,7 @@ class Matching:
         change it.
         """
         with kernels_of(self.graph) as kernels:
-            mate = mates_near(self.graph, self.mate)
-            return kernels.matched_weight(self.graph, mate, self._held(kernels, mate))
+            return kernels.matched_weight(self.graph, *checked_mates(self.graph, self))
 
     @cached_property
     def cardinality(self) -> int:
@@ -125,10 +116,8 @@ class Matching:
         from troth.interop.tables import edges_to_table
 
         source, target = to_host(self.edges()).T
-        with kernels_of(self.graph) as kernels:
-            mate = mates_near(self.graph, self.mate)
-            held = to_host(self._held(kernels, mate).view(self.graph.weights.dtype))
-        mate = to_host(mate)
+        mate, held = (to_host(array) for array in checked_mates(self.graph, self))
+        held = held.view(self.graph.weights.dtype)
         return edges_to_table(source, target, held[mate > np.arange(len(mate))], like)
 
     def to_dict(self) -> dict[str, Any]:

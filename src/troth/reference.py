@@ -1,10 +1,12 @@
 """The oracle: every algorithm once more in plain Python, slow and obvious, to stand beside the documents' pseudocode.
 
-Each function takes a graph and an order and returns ``mate`` (int32, -1 where a vertex is unmatched). Weights are
-compared as Python numbers, priorities as Python integers, random numbers are ``order.hash_int``: nothing is packed,
-rounded or run in parallel. All engines must return these mates exactly.
+An algorithm takes a graph and an order, ``luby`` a graph and a seed, and returns ``mate``: int32, -1 where a vertex is
+unmatched; ``blue_red`` returns the fractions matched after each round too. Weights are compared as Python numbers,
+priorities as Python integers, random numbers are ``order.hash_int``: nothing is packed, rounded or run in parallel. All
+engines must return these mates exactly.
 
-Contraction is here too, in ``contract`` and ``pair_twohop``: graphs, numbers and the bits of sums must be the same.
+Coarsening is here too, and must be the same: ``contract`` returns the coarse graph, to the bits of its sums, and the
+map; ``pair_twohop`` adds pairs to mates; ``strongest`` is each vertex's best neighbour, no matching.
 
 References: Suitor and Locally-Dominant, Naim et al. 2015 (both equal ``greedy``); parallel greedy and Luby, Thorsen and
 Merkey 2010, Algorithms 1 and 2; blue-red and the local baselines, Fagginger Auer and Bisseling 2011.

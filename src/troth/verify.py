@@ -63,7 +63,8 @@ class Report:
     valid : mates agree with each other and with the edges
     maximal : no edge joins two unmatched vertices
     dominant : no edge is heavier than the matched edges at both of its ends; a free end counts as 0
-    weight, bound, ratio : as in ``Certificate``; None where the matching is not valid or no certificate was asked for
+    weight : the matching's weight (exact for integers); None where the matching is not valid
+    bound, ratio : as in ``Certificate``; None there, and where no certificate was asked for
     reason : the first vertex or edge, by number, that fails the first failing check; empty where there is none
     promises_dominance : whether ``dominant`` decides ``ok``
     """
@@ -136,13 +137,11 @@ def verify(
 
         heavier, free = kernels.first_uncovered(graph, held, threads), None
         if heavier:  # an edge between two free vertices is heavier than nothing: without any heavier one there is none
-            reason = (
-                f"edge {heavier} of weight {_weight(graph, *heavier)} is heavier than the matched edges at its ends"
-            )
+            reason = why_not_dominant(*heavier, _weight(graph, *heavier))
             most = (held > 0).astype(held.dtype) * held.dtype.type(np.iinfo(held.dtype).max)
             free = kernels.first_uncovered(graph, most, threads)
         if free:
-            reason = f"edge {free} joins two unmatched vertices"
+            reason = why_not_maximal(*free)
         if certify:
             proof = certificate_by(kernels, graph, mate, held, SWEEPS, TOLERANCE, threads)
             numbers = (proof.weight, proof.bound, proof.ratio)
@@ -216,38 +215,79 @@ def kernels_of(graph: Graph) -> Iterator[ModuleType]:
             yield import_module("troth.cuda.verify")
 
 
+def checked_mates(graph: Graph, matching: Any, threads: int | None = None) -> tuple[Any, Any]:
+    """The mates as a new int32 array where the graph lives, and the bits that each vertex holds; refuses no matching.
+
+    ``matching`` is as for ``verify``, and the error names the first vertex whose mate is wrong.
+    """
+    with kernels_of(graph) as kernels:
+        mate, held, reason = _inspect(kernels, graph, matching, threads)
+    if reason:
+        raise TrothError(reason)
+    return mate, held
+
+
 def _inspect(kernels: ModuleType, graph: Graph, matching: Any, threads: int | None) -> tuple[Any, Any, str]:
     """The mates as int32, the bits that each vertex holds, and why this is no matching (empty where it is one)."""
-    mates = mates_array(getattr(matching, "mate", matching), graph)
-    if why := no_mates(graph, mates):
+    mates = _mates_array(getattr(matching, "mate", matching), graph)
+    if why := _no_mates(graph, mates):
         return None, None, why
-    mate = mates_near(graph, mates)
+    mate = _mates_near(graph, mates)
     held, v = kernels.matched_bits(graph, mate, threads)
     if v == graph.n:
         return mate, held, ""
     u = mates[v].item()
-    if not -1 <= u < graph.n:
-        return None, None, f"vertex {v}: its mate {u} is not a vertex: 0 to {graph.n - 1}, or -1 for none"
+    back = mates[u].item() if 0 <= u < graph.n else -1
+    return None, None, why_no_mate(v, u, back, graph.n)
+
+
+# ---- the reasons in words, which the ranks of a cluster give too ----
+
+
+def why_no_mate(v: int, u: int, back: int, n: int) -> str:
+    """What is wrong with u as the mate of v, where the mate of u is ``back`` (any number where u is no vertex).
+
+    >>> why_no_mate(0, 2, 1, n=3)
+    'vertex 0: its mate is 2, but the mate of 2 is 1'
+    """
+    if not -1 <= u < n:
+        return f"vertex {v}: its mate {u} is not a vertex: 0 to {n - 1}, or -1 for none"
     if u == v:
-        return None, None, f"vertex {v} is its own mate"
-    back = mates[u].item()
+        return f"vertex {v} is its own mate"
     if back != v:
-        return None, None, f"vertex {v}: its mate is {u}, but the mate of {u} is {back}"
-    return None, None, f"vertex {v}: its mate {u} is not a neighbour"
+        return f"vertex {v}: its mate is {u}, but the mate of {u} is {back}"
+    return f"vertex {v}: its mate {u} is not a neighbour"
 
 
-def no_mates(graph: Graph, mates: Any) -> str:
+def why_wrong_shape(shape: tuple[int, ...], n: int) -> str:
+    """The mates are not one number for each vertex."""
+    return f"the mates have shape {shape}, the graph has {n} vertices"
+
+
+def why_not_dominant(u: int, v: int, weight: int | float) -> str:
+    """The edge {u, v} is heavier than what either end holds."""
+    return f"edge ({u}, {v}) of weight {weight} is heavier than the matched edges at its ends"
+
+
+def why_not_maximal(u: int, v: int) -> str:
+    """The edge {u, v} could be added."""
+    return f"edge ({u}, {v}) joins two unmatched vertices"
+
+
+# ---- mates of any kind ----
+
+
+def _no_mates(graph: Graph, mates: Any) -> str:
     """Why an array cannot hold a whole number for each vertex; empty where it can."""
     if mates.shape != (graph.n,):
-        return f"the mates have shape {mates.shape}, the graph has {graph.n} vertices"
+        return why_wrong_shape(mates.shape, graph.n)
     if mates.dtype.kind not in "iu" and mates.size:
         return f"the mates are {mates.dtype}, not integers"
     return ""
 
 
-def mates_near(graph: Graph, mates: Any) -> Any:
-    """Mates of any integer type, on the host or on a GPU, as a new int32 array where the graph lives."""
-    mates = mates_array(mates, graph)
+def _mates_near(graph: Graph, mates: Any) -> Any:
+    """An array of mates, of any integer type, as a new int32 array where the graph lives."""
     mate = mates.astype(np.int32, order="C")
     if mates.dtype != np.int32:
         # What does not fit becomes -2, so that no number wraps into a vertex.
@@ -258,7 +298,7 @@ def mates_near(graph: Graph, mates: Any) -> Any:
     return mate if graph.device == "cpu" else cupy().asarray(mate)
 
 
-def mates_array(mates: Any, graph: Graph) -> Any:
+def _mates_array(mates: Any, graph: Graph) -> Any:
     """Mates as an array of their own type: CuPy's where both they and the graph are on a GPU, else NumPy's."""
     if graph.device == "cpu" or not is_on_device(mates):
         return mates_on_host(mates)

@@ -250,6 +250,7 @@ def refused_calls(comm, graph):
     yield "vertex 0 is owned by -1, but the ranks are 0 to 2", split(owners - 1)
     yield "rank 2: the owners: vertex 127 is owned by 3", split(np.append(owners[1:], 3))
     yield "partition of type list", split(owners.tolist())
+    yield "partition='metis2' is not a file", split("metis2")
     other = troth.generate("path", n=9) if comm.rank == 1 else graph
     yield "rank 1: a graph of 9 vertices and 8 edges, but rank 0 has one of 128", lambda: mpi.from_graph(other)
     part = mpi.from_graph(graph)

@@ -15,13 +15,6 @@ from io import TextIOWrapper
 from troth.errors import TrothError
 
 INTERRUPTED, PIPE_CLOSED = 128 + 2, 128 + 13  # as shells report SIGINT and SIGPIPE
-# Where mpiexec (Hydra, PMIx, Open MPI) and srun say which of the processes that they started this one is.
-RANK = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-
-
-def launched_rank() -> str | None:
-    """The number of this process among those that mpiexec or srun started; None where it was started alone."""
-    return next((os.environ[name] for name in RANK if name in os.environ), None)
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -59,7 +52,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _leaves_speaking(words: Sequence[str], reason: TrothError | str) -> bool:
     """Whether another process says what is wrong: the ranks of a cluster run refuse together, and rank 0 speaks."""
-    from troth.mpi import AgreedError
+    from troth.mpi import AgreedError, launched_rank
 
     together = isinstance(reason, AgreedError) or any(word in ("mpi", "--device=mpi") for word in words)
     return together and launched_rank() not in (None, "0")

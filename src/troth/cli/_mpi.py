@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from troth.cli import launched_rank
 from troth.cli._report import Clock, at_least, in_seconds, print_json, print_rows, waiting
+from troth.mpi import launched_rank
 
 SUMMED = ("bytes", "messages", "proposals", "scans", "records")
 

@@ -13,6 +13,7 @@ from troth.cli._report import Clock, graph_facts, graph_rows, in_seconds, print_
 from troth.cli.match import AlgorithmHelp
 from troth.engines import TABLE
 from troth.errors import TrothError
+from troth.words import counted
 
 if TYPE_CHECKING:
     from troth.coarsen import Level
@@ -101,7 +102,18 @@ def coarsen(
         clock.lap("read")
         report("coarsening")
         found = troth.hierarchy(
-            g, stop, algorithm.value, device, ties.value, seed, threads, limit, twohop, levels, report, **options
+            g,
+            stop=stop,
+            algorithm=algorithm.value,
+            device=device,
+            ties=ties.value,
+            seed=seed,
+            threads=threads,
+            max_vertex_weight=limit,
+            twohop=twohop,
+            levels=levels,
+            progress=report,
+            **options,
         )
         clock.lap("coarsen")
         if output is not None or map_file is not None:
@@ -207,8 +219,6 @@ def _steps(levels: list[Level]) -> dict[str, float]:
 
 
 def _size(level: Level) -> str:
-    from troth.viz.story import counted
-
     sizes = [counted(level.graph.n, "vertex", "vertices"), counted(level.graph.m, "edge", "edges")]
     if level.stats["twohop"]:
         sizes.append(counted(level.stats["twohop"], "pair", "pairs") + " of no neighbours")

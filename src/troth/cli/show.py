@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from troth.cli import _options as o
-from troth.cli import launched_rank
 from troth.cli._report import waiting
 from troth.engines import ALGORITHMS
 from troth.errors import TrothError
+from troth.mpi import launched_rank
 
 
 def show(

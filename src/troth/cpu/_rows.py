@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.cpu._atomics import prefetch
-from troth.cpu._jit import inlined, spliced
+from troth.cpu._jit import inlined, kernel, spliced
 from troth.cpu._team import chunk_size, new_cursor, run
 from troth.graph import Graph
 from troth.order import HALF, ONE, mix64, prefix, priority, vertex, weight_bits
@@ -42,6 +42,11 @@ def rows_of(graph: Graph) -> Rows:
     return Rows(graph.indptr, graph.indices, weight_bits(graph.weights))
 
 
+def plain_weights(graph: Graph) -> np.ndarray:
+    """Floats as they are, integers as the unsigned of their width: ten types in six compiled kernels."""
+    return graph.weights if graph.weights.dtype.kind == "f" else weight_bits(graph.weights)
+
+
 def over(total: int, threads: int, work: Callable, *args, progress: Callable[[int], None] | None = None) -> list:
     """Run ``work(worker, cursor, chunk, *args)`` on a team whose workers take chunks of 0..total-1."""
     cursor = new_cursor()
@@ -51,6 +56,19 @@ def over(total: int, threads: int, work: Callable, *args, progress: Callable[[in
             progress(total)
         return found
     return run(threads, work, cursor, chunk_size(total, threads), *args, cursor=cursor, progress=progress)
+
+
+@kernel
+def find(indices, start, stop, v):
+    """The place of v in the sorted indices[start:stop], or ``stop`` where it is absent."""
+    end = stop
+    while start < stop:
+        middle = (start + stop) >> ONE
+        if indices[middle] < v:
+            start = middle + ONE
+        else:
+            stop = middle
+    return start if start < end and indices[start] == v else end
 
 
 @spliced

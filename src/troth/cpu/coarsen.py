@@ -43,9 +43,8 @@ from troth.cpu import _team
 from troth.cpu._atomics import fetch_add, prefetch
 from troth.cpu._bits import LANES, count_below, trailing_zeros
 from troth.cpu._jit import inlined, kernel
-from troth.cpu._rows import heaviest, rows_of
+from troth.cpu._rows import heaviest, plain_weights, rows_of
 from troth.cpu._sort import radix_sort
-from troth.cpu.verify import plain_weights
 from troth.graph import Graph
 from troth.order import ONE, Order, mix64
 

@@ -35,9 +35,8 @@ import numpy as np
 from troth.cpu import _team
 from troth.cpu._atomics import compare_and_swap, load, prefetch
 from troth.cpu._jit import inlined, kernel
-from troth.cpu._rows import over, rows_of
+from troth.cpu._rows import find, over, rows_of
 from troth.cpu._sort import radix_sort, sort_rows
-from troth.cpu.verify import find
 from troth.graph import Graph
 from troth.order import HALF, MASK, ONE, Order, prefix, priority, vertex
 
@@ -98,7 +97,7 @@ def make_offer(indptr, indices, bits, order, rank, key, state):
 
 
 @inlined
-def make_keys(indptr, indices, bits, order, start, stop, base, scratch):
+def make_keys(indices, bits, order, start, stop, base, scratch):
     """scratch[base:] = the keys (prefix, priority of the neighbour) of entries start..stop-1.
 
     ``priority`` written out in 32-bit arithmetic: 16 lanes of a vector register instead of 8.
@@ -126,7 +125,7 @@ def choose(indptr, indices, bits, order, first, last, base, scratch):
     start, stop = np.uint64(indptr[first]), np.uint64(indptr[last])
     together = stop - start <= TILE
     if together:
-        make_keys(indptr, indices, bits, order, start, stop, base, scratch)
+        make_keys(indices, bits, order, start, stop, base, scratch)
     for u in range(first, last):
         begin, end = np.uint64(indptr[u]), np.uint64(indptr[u + ONE])
         best = second = NONE
@@ -135,7 +134,7 @@ def choose(indptr, indices, bits, order, first, last, base, scratch):
         else:
             while begin < end:
                 count = min(end - begin, TILE)
-                make_keys(indptr, indices, bits, order, begin, begin + count, base, scratch)
+                make_keys(indices, bits, order, begin, begin + count, base, scratch)
                 best, second = best_two(base, count, best, second, scratch)
                 begin += count
         scratch[base + FIRST + u - first] = best

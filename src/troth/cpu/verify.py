@@ -18,6 +18,7 @@ from numba import types
 from numba.extending import overload
 
 from troth.cpu._jit import kernel
+from troth.cpu._rows import find, plain_weights
 from troth.cpu._team import chunk_size, new_cursor, run, take, thread_count
 from troth.graph import Graph
 from troth.order import HALF, MASK, ONE, weight_bits
@@ -33,19 +34,6 @@ def _team(graph: Graph, threads: int | None, kernel, *args, chunk: int | None = 
 
 
 # ---- the weight matched at each vertex ----
-
-
-@kernel
-def find(indices, start, stop, v):
-    """The place of v in the sorted indices[start:stop], or ``stop`` where it is absent."""
-    end = stop
-    while start < stop:
-        middle = (start + stop) >> ONE
-        if indices[middle] < v:
-            start = middle + ONE
-        else:
-            stop = middle
-    return start if start < end and indices[start] == v else end
 
 
 @kernel
@@ -170,11 +158,6 @@ def make_units(graph: Graph) -> Units:
     bits = np.array([greatest], f"u{dtype.itemsize}")
     exponent = 62 - math.frexp(float(bits.view(dtype)[0]))[1]
     return Units(np.int64(exponent), math.ldexp(1.0, exponent // 2), math.ldexp(1.0, exponent - exponent // 2))
-
-
-def plain_weights(graph: Graph) -> np.ndarray:
-    """Floats as they are, integers as the unsigned of their width: ten types in six compiled kernels."""
-    return graph.weights if graph.weights.dtype.kind == "f" else weight_bits(graph.weights)
 
 
 def units_up(w, units):

@@ -35,9 +35,11 @@ _HOME = {
     "verify": "checks",
 }
 
-__all__ = ["agreeing", "ending_the_job", "launcher", "world", *_HOME]
+__all__ = ["agreeing", "ending_the_job", "launched_rank", "launcher", "world", *_HOME]
 
 ACCIDENT, INTERRUPTED = 3, 128 + 2  # exit codes beside 2, the refusal's
+# Where mpiexec (Hydra, PMIx, Open MPI) and srun say which of the processes that they started this one is.
+RANK = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 PATIENCE = 5.0  # seconds for a launcher to read what a rank has said
 
 
@@ -59,6 +61,11 @@ def world() -> Any:
 def launcher() -> str | None:
     """The program that starts MPI jobs: the ``mpiexec`` beside this Python, or else that on the PATH."""
     return shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
+
+
+def launched_rank() -> str | None:
+    """The number of this process among those that mpiexec or srun started; None where it was started alone."""
+    return next((os.environ[name] for name in RANK if name in os.environ), None)
 
 
 class AgreedError(TrothError):

@@ -33,6 +33,7 @@ from __future__ import annotations
 import numpy as np
 
 from troth.mpi import shared
+from troth.mpi.exchange import Patience
 from troth.mpi.graph import DistGraph
 from troth.mpi.notify import COUNT, DONE, SLOTS, Mail, Queue, Rank
 from troth.order import Order
@@ -59,6 +60,10 @@ def run(
 
 class AsyncQueue(Queue):
     """A queue that is read while others write to it, so that all is done by accumulate operations."""
+
+    def __init__(self, rank: Rank, comm, capacity: int | None) -> None:
+        super().__init__(rank, comm, capacity)
+        self.patience, self.front = Patience(comm), 0
 
     def write(self, owner: int, place: int, values: np.ndarray) -> None:
         """Write words where others may be reading, whole; on return they are there."""

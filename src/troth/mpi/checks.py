@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from troth.cpu._jit import kernel
-from troth.cpu.verify import make_units, plain_weights, units_down, units_up
+from troth.cpu._rows import plain_weights
+from troth.cpu.verify import make_units, units_down, units_up
 from troth.errors import TrothError
 from troth.io.mates import read_parts
 from troth.mpi import agreeing, ending_the_job
@@ -23,13 +24,23 @@ from troth.mpi.matching import DistMatching, sums
 from troth.mpi.partition import even_blocks, my_lines
 from troth.mpi.rows import entry_of, name_of, part_of
 from troth.order import HALF, MASK, ONE, weight_bits
-from troth.verify import SWEEPS, TOLERANCE, Certificate, Report, certificate_by
+from troth.verify import (
+    SWEEPS,
+    TOLERANCE,
+    Certificate,
+    Report,
+    certificate_by,
+    why_no_mate,
+    why_not_dominant,
+    why_not_maximal,
+    why_wrong_shape,
+)
 
 NOBODY = np.iinfo(np.int64).max
 
 
 @kernel
-def hold(part, n, mate, held):
+def hold(part, mate, held):
     """held[v] = the bits of w(v, mate[v]) of own v, 0 where v is free; the first own v whose mate is no mate, or -1.
 
     ``mate`` has the global numbers of the mates of all local vertices.
@@ -133,7 +144,7 @@ def verify(
         if isinstance(matching, (str, os.PathLike)):
             own, lines = read_own(graph, matching)
             if lines != graph.n:
-                reason = f"the mates have shape ({lines},), the graph has {graph.n} vertices"
+                reason = why_wrong_shape((lines,), graph.n)
                 return Report(False, False, False, reason=reason, promises_dominance=promises_dominance)
         else:
             own = np.asarray(getattr(matching, "mate", matching))
@@ -147,19 +158,18 @@ def verify(
         graph.to_ghosts(around, mate[: graph.owned], mate[graph.owned :])
         part = part_of(graph)
         held = np.zeros(len(graph.globals), weight_bits(graph.weights).dtype)
-        reason = _broken(graph, own, hold(part, graph.n, mate, held))
+        reason = _broken(graph, own, hold(part, mate, held))
         if reason:
             around.free()
             return Report(False, False, False, reason=reason, promises_dominance=promises_dominance)
         graph.to_ghosts(around, held[: graph.owned], held[graph.owned :])
         heavier, free = _first_edge(graph, *uncover(part, held)), None
         if heavier:
-            u, v, weight = heavier
-            reason = f"edge ({u}, {v}) of weight {weight} is heavier than the matched edges at its ends"
+            reason = why_not_dominant(*heavier)
             most = (held > 0).astype(held.dtype) * held.dtype.type(np.iinfo(held.dtype).max)
             free = _first_edge(graph, *uncover(part, most))
         if free:
-            reason = f"edge ({free[0]}, {free[1]}) joins two unmatched vertices"
+            reason = why_not_maximal(*free[:2])
         ranks = Ranks(graph, around)
         if certify:
             proof: Certificate = certificate_by(ranks, graph, mate, held, SWEEPS, TOLERANCE, None)
@@ -205,15 +215,11 @@ def _broken(graph: DistGraph, own: np.ndarray, place: int) -> str:
     if v == NOBODY:
         return ""
     u = _known(comm, int(own[place]) if mine == v else None)
-    if not -1 <= u < graph.n:
-        return f"vertex {v}: its mate {u} is not a vertex: 0 to {graph.n - 1}, or -1 for none"
-    if u == v:
-        return f"vertex {v} is its own mate"
-    at = int(np.searchsorted(graph.own, u))
-    back = _known(comm, int(own[at]) if at < graph.owned and graph.own[at] == u else None)
-    if back != v:
-        return f"vertex {v}: its mate is {u}, but the mate of {u} is {back}"
-    return f"vertex {v}: its mate {u} is not a neighbour"
+    back = -1
+    if 0 <= u < graph.n:
+        at = int(np.searchsorted(graph.own, u))
+        back = _known(comm, int(own[at]) if at < graph.owned and graph.own[at] == u else None)
+    return why_no_mate(v, u, back, graph.n)
 
 
 def _first_edge(graph: DistGraph, place: int, entry: int) -> tuple[int, int, int | float] | None:

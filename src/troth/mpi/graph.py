@@ -9,6 +9,7 @@ Memory of a rank: its share of the edges, its own vertices and its ghosts; nothi
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -202,8 +203,8 @@ def _range(comm, weights: np.ndarray) -> tuple[int, int, int]:
     return (int(least[0]), int(greatest[0]), int(union[0])) if greatest[0] else (1, 1, 1)
 
 
-def from_graph(graph: Graph, comm=None, partition: str | np.ndarray = "block") -> DistGraph:
-    """The parts of a graph that every rank has, whole. ``partition`` may also be the array of owners."""
+def from_graph(graph: Graph, comm=None, partition: str | os.PathLike | np.ndarray = "block") -> DistGraph:
+    """The parts of a graph that every rank has, whole; ``partition`` is as for ``load``."""
     comm = world() if comm is None else comm
     with ending_the_job(comm):
         n, m = comm.bcast((graph.n, graph.m))

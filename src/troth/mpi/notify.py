@@ -122,8 +122,7 @@ class Queue:
         self.window.Lock_all()
         self.window.Sync()
         self.kept = [np.empty(0, np.int64) for _ in rank.graph.neighbours]  # prepared, for want of room
-        self.patience = Patience(comm)
-        self.front = self.bytes = self.messages = self.full = 0
+        self.bytes = self.messages = self.full = 0
         barrier(comm)
 
     def add(self, owner: int, amount: int) -> int:

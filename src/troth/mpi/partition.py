@@ -15,6 +15,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from troth.mpi.exchange import reduce, scatter_to_owners, swap
 from troth.order import OWNER, hash1
 
 NAMES = ("block", "hash", "metis")
+Owners = str | os.PathLike | np.ndarray  # how a partition is asked for
 
 
 class Blocks:
@@ -164,7 +166,7 @@ def metis_owners(comm, indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
     try:
         import pymetis
     except ImportError:
-        raise TrothError('--partition metis needs pymetis: pip install "troth[partition]", or choose block') from None
+        raise TrothError('partition="metis" needs pymetis: pip install "troth[partition]", or choose "block"') from None
     n = len(indptr) - 1
     if comm.size == 1 or n < comm.size:
         return np.arange(n, dtype=np.int32) % comm.size
@@ -187,9 +189,15 @@ def scattered(comm, n: int, make: Callable[[], np.ndarray]) -> np.ndarray:
     return share
 
 
-def make_partition(
-    name: str | os.PathLike | np.ndarray, comm, n: int, blocks: Callable[[], Blocks], whole: Callable | None
-) -> object:
+def check_name(name: Any) -> None:
+    """Refuse what is neither the name of a partition nor a file."""
+    if not isinstance(name, (str, os.PathLike)):
+        raise TrothError(f"partition of type {type(name).__name__}: give a name, a file, or an array of owners")
+    if name not in NAMES and not Path(name).is_file():
+        raise TrothError(f"partition={str(name)!r} is not a file: choose {', '.join(NAMES)}, or a file of owners")
+
+
+def make_partition(name: Owners, comm, n: int, blocks: Callable[[], Blocks], whole: Callable | None) -> object:
     """The partition of a name, "block", "hash", "metis" or a file of owners, or of an array of owners.
 
     ``blocks`` makes the balanced blocks, ``whole`` the (indptr, indices) of the whole graph for METIS; None where no
@@ -202,12 +210,9 @@ def make_partition(
     if name == "hash":
         return Hashed(n, comm.size)
     with agreeing(comm):
-        if not isinstance(name, (str, os.PathLike)):
-            raise TrothError(f"partition of type {type(name).__name__}: give a name, a file, or an array of owners")
+        check_name(name)
         if name == "metis" and whole is None:
-            raise TrothError("--partition metis needs a whole graph: generate it to a .csr folder first")
-        if name != "metis" and not Path(name).is_file():
-            raise TrothError(f"--partition {name} is not a file: choose {', '.join(NAMES)}, or a file of owners")
+            raise TrothError('partition="metis" needs a whole graph: generate it to a .csr folder first')
     if name == "metis":
         return Table(comm, n, scattered(comm, n, lambda: metis_owners(comm, *whole())))
     path = Path(name)

@@ -32,21 +32,21 @@ from troth.io.csr import open_csr
 from troth.mpi import AgreedError, agreeing, ending_the_job, world
 from troth.mpi.exchange import reduce, scatter_to_owners, starts_of
 from troth.mpi.graph import DistGraph, assemble, places_of, take_rows
-from troth.mpi.partition import Blocks, balanced_blocks, even_blocks, make_partition
+from troth.mpi.partition import Blocks, Owners, balanced_blocks, even_blocks, make_partition
 from troth.order import HALF, mix64, weight_bits
 
 BUCKETS = 1 << 16  # of vertices, for the balance of drawn families
 BATCH = 1 << 20  # edges that a rank draws and sends away at once
 
 
-def load(source: str | os.PathLike, comm=None, partition: str = "block") -> DistGraph:
+def load(source: str | os.PathLike, comm=None, partition: str | os.PathLike | np.ndarray = "block") -> DistGraph:
     """The part of a graph that this rank owns; all ranks together.
 
     Parameters
     ----------
     source : a ``.csr`` folder, or a family such as ``grid:rows=1000,cols=1000``
     comm : a communicator of mpi4py; all processes where none is given
-    partition : "block" (balanced by edges), "hash", "metis" (``.csr`` only), or a file of owners
+    partition : "block" (balanced by edges), "hash", "metis" (``.csr`` only), a file of owners, or the array of owners
     """
     comm = world() if comm is None else comm
     with ending_the_job(comm):
@@ -77,7 +77,7 @@ def check_source(source: str) -> None:
 # ---- .csr folders ----
 
 
-def _from_csr(source: str, comm, partition: str) -> DistGraph:
+def _from_csr(source: str, comm, partition: Owners) -> DistGraph:
     with agreeing(comm):
         found = open_csr(source, mode="c")  # never written to; Numba compiles again for arrays that are read-only
         n, kind = len(found.indptr) - 1, found.weights.dtype
@@ -133,7 +133,7 @@ def _check_rows(source: str, comm, n: int, own: np.ndarray, found) -> None:
     comm.Allreduce(MPI.IN_PLACE, sums)
     if sums[0]:
         why = "the two directions of some edge differ"
-        raise AgreedError(f"{source}: {why}: troth convert it with --symmetrize first")
+        raise AgreedError(f"{source}: {why}: troth.read it with symmetrize=max, min, sum or mean, and write it anew")
 
 
 # ---- families ----
@@ -178,7 +178,7 @@ class Parts:
     A family checks its sizes and asks for one structure; ``make`` makes that, all ranks together.
     """
 
-    def __init__(self, comm, partition: str) -> None:
+    def __init__(self, comm, partition: Owners) -> None:
         self.comm, self.partition = comm, partition
 
     def lattice(self, *shape) -> None:
@@ -236,7 +236,7 @@ class Parts:
         return Blocks(np.minimum(wide.starts * width, n))
 
 
-def _from_family(source: str, comm, partition: str) -> DistGraph:
+def _from_family(source: str, comm, partition: Owners) -> DistGraph:
     family, words = split_spec(source)
     asked: Request = read_request(family, **words)
     parts = Parts(comm, partition)

@@ -9,7 +9,7 @@ import numpy as np
 from troth.errors import TrothError
 from troth.graph import Graph, as_graph
 from troth.verify import mates_on_host, verify
-from troth.viz.story import counted
+from troth.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

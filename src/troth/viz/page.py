@@ -18,7 +18,8 @@ from troth.graph import Graph, as_graph
 from troth.viz.drawing import edges_of
 from troth.viz.layout import place
 from troth.viz.stories import tell
-from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, counted, number
+from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, number
+from troth.words import counted
 
 WEIGHED = 120  # up to so many edges have their weight written, where there is room
 INDENT = 4  # blanks of pseudocode

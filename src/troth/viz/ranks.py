@@ -25,7 +25,7 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.graph import Graph
-from troth.mpi import launcher
+from troth.mpi import launched_rank, launcher
 from troth.viz.interpret import watched
 
 SLOT = 2_000_000  # nanoseconds
@@ -210,6 +210,4 @@ if __name__ == "__main__":
     try:
         main(Path(sys.argv[1]))
     except TrothError as error:  # all ranks have it, and one says it
-        from troth.cli import launched_rank
-
         sys.exit(f"troth: {error}" if launched_rank() in (None, "0") else 2)

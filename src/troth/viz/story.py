@@ -16,6 +16,7 @@ import numpy as np
 
 from troth.graph import Graph
 from troth.order import MASK, Order, priorities
+from troth.words import counted
 
 UNPROCESSED, PROCESSED, MATCHED, CURRENT, CANDIDATE = "unprocessed", "processed", "matched", "current", "candidate"
 FEW = 6  # items that a caption lists; more are counted
@@ -157,15 +158,6 @@ def listing(words: list[str], plural: str) -> str:
 def plural(items: Sized, one: str, more: str) -> str:
     """The form of a word that goes with so many items."""
     return one if len(items) == 1 else more
-
-
-def counted(number: int, one: str, more: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "vertex", "vertices"), counted(1200, "edge", "edges")
-    ('1 vertex', '1,200 edges')
-    """
-    return f"{number:,} {one if number == 1 else more}"
 
 
 def number(value: int | float, digits: int = 4) -> str:

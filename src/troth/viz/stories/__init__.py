@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,9 +78,8 @@ def _ranks(ranks: int | None) -> int:
 
 def _partition(name: str | None) -> str:
     """Who owns a vertex; refused here, since the ranks would each say it."""
-    from troth.mpi.partition import NAMES
+    from troth.mpi.partition import check_name
 
     name = "block" if name is None else str(name)
-    if name not in NAMES and not Path(name).is_file():
-        raise TrothError(f"partition={name!r} is not a file: choose {', '.join(NAMES)}, or a file of owners")
+    check_name(name)
     return name
