@@ -1,6 +1,6 @@
 """Edge tables as text: one row an edge, cells apart by comma, semicolon, tab or blanks, whatever the extension says.
 
-Lines starting with ``#`` or ``%`` are comments, cells may be quoted, and a header is recognised (see ``_has_header``).
+Lines starting with ``#`` or ``%`` are comments, cells may be quoted, and a header is recognised (see ``_header``).
 Which columns are meant and how ids become vertices is the same as for tables in memory: see ``troth.interop.tables``.
 """
 
@@ -53,9 +53,10 @@ def _separator(data: bytes) -> str:
 
 
 def _header(cells: Cells, count: int, columns: Sequence[str] | None) -> tuple[list[str] | None, dict[str, int]]:
-    """The names in the first row, None where it is an edge, and a note where the names alone told.
+    """The names in the first row, None where it is an edge, and a note where that is a guess.
 
-    They are names where one of them was asked for, and where all are text that is well known or stands over a number.
+    They are names where one of them was asked for, and where all are text that is well known or stands over a number. A
+    number, such as a year, is a name beside well-known ones that stand over numbers.
     """
     above, below = cells.kind[:count], cells.kind[count : 2 * count]
     if not (above == TEXT).any():
@@ -63,9 +64,17 @@ def _header(cells: Cells, count: int, columns: Sequence[str] | None) -> tuple[li
     names = decode(cells.names(slice(count))[0], cells.where).tolist()
     if columns is not None and set(names) & set(columns):
         return names, {}
-    if (above != TEXT).any() or not (well_known(names) or (below != TEXT).any()):
+    ends = well_known(names)
+    if (above != TEXT).any():
+        if ends is None:
+            return None, {}
+        over_numbers = below.size > 0 and (below[list(ends)] != TEXT).all()
+        return (names, {}) if over_numbers else (None, {"no header": 1})
+    if (below != TEXT).any():
+        return names, {}
+    if ends is None:
         return None, {}
-    return names, {} if (below != TEXT).any() or not below.size else {"header": 1}
+    return names, {"header": 1} if below.size else {}
 
 
 def _ids(cells: Cells, *columns: slice) -> list[np.ndarray]:
