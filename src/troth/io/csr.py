@@ -19,7 +19,7 @@ import numpy as np
 from troth.errors import TrothError
 from troth.graph import Graph, Matrix
 from troth.io.files import refusing
-from troth.io.text import as_text
+from troth.io.text import distinct_text
 
 FORMAT, VERSION = "troth-csr", 1
 EXTRA = {"vertex_weights": "numbers", "ids": "numbers or text in one column"}  # arrays that may be there
@@ -137,6 +137,6 @@ def write(graph: Graph, path: Path) -> None:
     if graph.vertex_weights is not None:
         np.save(path / "vertex_weights.npy", graph.vertex_weights)
     if graph.ids is not None:
-        np.save(path / "ids.npy", as_text(graph.ids) if graph.ids.dtype.kind == "O" else graph.ids)
+        np.save(path / "ids.npy", distinct_text(graph.ids) if graph.ids.dtype.kind == "O" else graph.ids)
     meta = {"format": FORMAT, "version": VERSION, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name}
     (path / "meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")

@@ -18,7 +18,7 @@ from troth.graph import Edges, Graph
 from troth.interop.tables import choose_columns, decode, make_edges, well_known
 from troth.io.atomic import create_binary
 from troth.io.files import load
-from troth.io.text import BIG, INTEGER, TEXT, Cells, as_text, join_cells, scan, to_cells
+from troth.io.text import BIG, INTEGER, TEXT, Cells, distinct_text, join_cells, scan, to_cells
 
 COMMENTS = b"#%"
 CHUNK = 2**18  # rows formatted at a time
@@ -93,7 +93,7 @@ def write(graph: Graph, path: Path) -> None:
     sep = {".csv": ",", ".tsv": "\t"}.get(suffix, " ")
     if sep == " " and graph.m == 0:
         raise TrothError(f"a graph without edges is an empty {suffix} file, which nothing reads: write .csv or .mtx")
-    _check_ids(graph)
+    check_ids(graph)
     with create_binary(path) as stream:
         if sep != " ":
             stream.write(f"source{sep}target{sep}weight\n".encode())
@@ -104,19 +104,24 @@ def write(graph: Graph, path: Path) -> None:
             stream.write(join_cells(cells.ravel(), tails))
 
 
-def _check_ids(graph: Graph) -> None:
-    """Refuse ids that do not read back: parts of lines, and text that is a number of another kind, as 1.5 or -2."""
+def check_ids(graph: Graph, typed: bool = False) -> None:
+    """Refuse ids that do not read back: parts of lines, and text that is a number of another kind, as 1.5 or -2.
+
+    ``typed``: the table keeps text apart from lines and numbers, as Parquet does.
+    """
     if graph.ids is None or (graph.ids.dtype.kind in "iu" and graph.ids.min(initial=0) >= 0):
         return
-    names = as_text(graph.ids[np.diff(graph.indptr) > 0])
-    broken = [not name or re.search("[\n\r\0]", name) is not None for name in names.tolist()]
-    if not any(broken):
+    ids = graph.ids[np.diff(graph.indptr) > 0]
+    never = re.compile("[\0\ud800-\udfff]" if typed else "[\n\r\0\ud800-\udfff]")  # half a pair is not in UTF-8
+    broken = [not name or never.search(name) is not None for name in map(str, ids)]
+    names = distinct_text(ids)
+    if not any(broken) and not (typed and ids.dtype.kind in "OU"):
         cells = scan(join_cells(_quoted(to_cells(names)), np.full(len(names), ord("\n"), np.uint8)), "the ids")
         if _ids(cells, slice(None))[0].dtype.kind != "S":
             broken = (cells.kind != INTEGER) | (cells.value < 0) | (cells.value.astype(str) != names)
     if any(broken):
-        name = str(names[np.argmax(broken)])
-        raise TrothError(f"id {name!r} would not read back from a table of text; write .csr, which keeps all ids")
+        name = str(ids[np.argmax(broken)])
+        raise TrothError(f"id {name!r} would not read back from a table; write .csr, which keeps all ids")
 
 
 def edge_chunks(graph: Graph):
