@@ -143,8 +143,10 @@ def test_table_options(tmp_path):
     assert "no header" in refusal(path, columns=("source", "target"))
     named = put(tmp_path / "named.csv", "a,b,c\n0,1,2\n")
     assert "'weight' is not there" in refusal(named, columns=("a", "b", "weight"))
-    with pytest.raises(TrothError, match="two or three names"):
-        read(named, columns=("a",))
+    for columns in (("a",), ("a", "a"), "ab", iter("ab"), {"a", "b"}, 7):
+        with pytest.raises(TrothError, match="two or three different names"):
+            read(named, columns=columns)
+    assert """column "['a']" is not there""" in refusal(named, columns=(["a"], "b"))
     matrix = put(tmp_path / "case.mtx", BANNER + "1 1 0\n")
     assert "for tables" in refusal(matrix, base=1)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.graph import Edges, Graph
-from troth.interop.tables import choose_columns, decode, make_edges, well_known
+from troth.interop.tables import check_columns, choose_columns, decode, make_edges, well_known
 from troth.io.atomic import create_binary
 from troth.io.files import load
 from troth.io.text import BIG, INTEGER, TEXT, Cells, distinct_text, join_cells, scan, to_cells
@@ -26,7 +26,7 @@ CHUNK = 2**18  # rows formatted at a time
 
 def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None = None) -> Edges:
     """Read a table in two passes over its bytes; text ids take one more and a sort."""
-    data = load(path)
+    columns, data = check_columns(columns), load(path)
     cells = scan(data, str(path), sep=_separator(data), comments=COMMENTS)
     rows = np.flatnonzero(np.diff(cells.line_start))
     if rows.size == 0:
