@@ -4,8 +4,8 @@ The rules are the same for a file and for a pandas, polars or pyarrow table in m
 
 - two columns are the ends of an edge, a third one is its weight. More columns, or another order, need names: those of
   ``columns=``, or well-known ones such as source, target, weight;
-- ids are whole numbers from ``base`` on, or text. If numbers are left out, or the ids are text, the vertices are
-  numbered in the order of their ids and ``Edges.ids`` keeps the ids.
+- ids are whole numbers from ``base`` on, or text, which takes no ``base``. If numbers are left out, or the ids are
+  text, the vertices are numbered in the order of their ids and ``Edges.ids`` keeps the ids.
 """
 
 from __future__ import annotations
@@ -118,6 +118,10 @@ def make_edges(
     """
     first = base or 0
     if source.dtype.kind not in "iuf" or target.dtype.kind not in "iuf":
+        if base is not None:
+            raise TrothError(
+                f"{where}: base={base} is for numbers, but the ids are text (one as 007 makes all so); leave it out"
+            )
         ids, number = np.unique(np.concatenate((_text(source, where), _text(target, where))), return_inverse=True)
         row, col = np.split(number, [len(source)])
         return Edges(row, col, weight, len(ids), decode(ids, where), where, first)

@@ -40,7 +40,10 @@ def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None =
     names, notes = _header(cells, count, columns)
     first = count if names is not None else 0
     source, target, weight = choose_columns(str(path), count, names, columns)
-    ends = _ids(cells, *(slice(first + column, None, count) for column in (source, target)))
+    picks = [slice(first + column, None, count) for column in (source, target)]
+    ends = _ids(cells, *picks)
+    if ends[0].dtype.kind == "S" and all((cells.kind[pick] < BIG).all() for pick in picks):
+        notes["padded"] = sum(np.count_nonzero(cells.padded[pick]) for pick in picks)
     values = None if weight is None else cells.numbers(slice(first + weight, None, count))
     return replace(make_edges(*ends, values, base=base, where=str(path)), notes=notes)
 
