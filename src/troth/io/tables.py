@@ -146,5 +146,5 @@ def _quoted(cells: np.ndarray) -> np.ndarray:
         special |= np.char.find(cells, bytes([byte])) >= 0
     if not special.any():
         return cells
-    escaped = np.char.replace(cells, b'"', b'""')
+    escaped = np.char.replace(cells, b'"', np.array(b'""'))  # bare bytes would be cut to the width of the cells
     return np.where(special, np.char.add(np.char.add(b'"', escaped), b'"'), cells)
