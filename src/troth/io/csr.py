@@ -55,15 +55,19 @@ def open_csr(path: str | Path, mode: str = "r") -> CSR:
     return CSR(indptr, indices, weights, vertex_weights, ids, meta)
 
 
-def may_replace(path: Path) -> bool:
-    """Whether nothing is lost if a graph is written here: nothing is there, or a graph and nothing else."""
+def in_the_way(path: Path) -> Path | None:
+    """What would be lost if a graph were written here: the first entry beside a graph, or what is no graph itself.
+
+    Files whose names begin with a dot, such as .DS_Store, are not missed.
+    """
     if not path.exists():
-        return True
+        return None
     try:
         _meta(path)
     except TrothError:
-        return False
-    return {entry.name for entry in path.iterdir()} <= NAMES
+        return path
+    others = (entry for entry in sorted(path.iterdir()) if entry.name not in NAMES)
+    return next((entry for entry in others if not (entry.name.startswith(".") and entry.is_file())), None)
 
 
 def _meta(path: Path) -> dict:
