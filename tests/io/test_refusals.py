@@ -145,7 +145,7 @@ def test_table_options(tmp_path):
     assert "no header" in refusal(path, columns=("source", "target"))
     named = put(tmp_path / "named.csv", "a,b,c\n0,1,2\n")
     assert "'weight' is not there" in refusal(named, columns=("a", "b", "weight"))
-    for columns in (("a",), ("a", "a"), "ab", iter("ab"), {"a", "b"}, 7):
+    for columns in (("a",), ("a", "a"), "ab", iter("ab"), {"a", "b"}, 7, np.int64(7)):
         with pytest.raises(TrothError, match="two or three different names"):
             read(named, columns=columns)
     assert """column "['a']" is not there""" in refusal(named, columns=(["a"], "b"))

@@ -52,7 +52,7 @@ def check_columns(columns: Sequence | None) -> list[str] | None:
     """The names of the columns asked for, as text: a data frame's labels may be numbers."""
     if columns is None:
         return None
-    ordered = hasattr(columns, "__getitem__") and not isinstance(columns, (str, bytes))  # lists, arrays, labels
+    ordered = np.iterable(columns) and hasattr(columns, "__getitem__") and not isinstance(columns, (str, bytes))
     names = [str(name) for name in columns] if ordered else []
     if len(names) not in (2, 3) or len(set(names)) < len(names):
         raise TrothError(
