@@ -254,7 +254,7 @@ def test_triples_that_are_refused():
 
 @pytest.mark.parametrize("obj", [[[0, 1], [1, 0]], [(0, 1, 5), (1, 2, 3), (2, 0, 4)], [(0, 1)] * 5, [[0], np.ones(1)]])
 def test_lists_of_lists_are_refused(obj):
-    refuse(obj, r"a list of lists .* tuple\(zip\(\*edges\)\)")
+    refuse(obj, r"a list of lists or tuples .* tuple\(zip\(\*edges\)\)")
 
 
 def test_edges_know_their_vertices_and_names():
@@ -341,5 +341,5 @@ def test_base_and_columns_are_for_tables():
     for obj in (sp.eye_array(3, format="csr"), as_graph(([0], [1])), "path:n=4"):
         for option in ({"base": 0}, {"columns": ("u", "v")}):
             refuse(obj, "base and columns are for tables", **option)
-    refuse(([0], [1]), "base and columns are for tables", columns=("u", "v"))
+    refuse(([1], [2]), "^the edges: columns are for tables", base=1, columns=("u", "v"))
     assert as_graph(([1], [2]), base=np.int64(1)).n == 2

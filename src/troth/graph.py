@@ -269,11 +269,12 @@ def _open(obj: Any, base: int | None, columns: tuple[str, ...] | None) -> Matrix
         return networkx_to_edges(obj)
     if isinstance(obj, list) and any(isinstance(part, (list, tuple)) for part in obj):
         raise TrothError(
-            "the edges: a list of lists has no one meaning; give a tuple (row, col, weight), which tuple(zip(*edges)) "
-            "makes of a list of edges, or wrap a matrix in scipy.sparse.csr_array(...)"
+            "the edges: a list of lists or tuples has no one meaning; give a tuple (row, col, weight), which "
+            "tuple(zip(*edges)) makes of a list of edges, or wrap a matrix in scipy.sparse.csr_array(...)"
         )
     if isinstance(obj, (tuple, list)) and len(obj) in (2, 3):
-        refuse_table_options("the edges", None, columns)
+        if columns is not None:
+            raise TrothError("the edges: columns are for tables, whose columns have names; leave them out")
         if any(isinstance(part, np.ma.MaskedArray) for part in obj):
             raise TrothError(
                 "the edges: masked arrays are not taken; leave the masked edges out, and give plain arrays"

@@ -95,8 +95,10 @@ def test_pandas_labels():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame([[5.0, 0, 1], [6.0, 1, 2]])
     assert table_to_edges(table, columns=(1, 2, 0)).weight.tolist() == [5.0, 6.0]
-    with pytest.raises(TrothError, match="give two or three names"):
+    with pytest.raises(TrothError, match="give two or three different names"):
         table_to_edges(table, columns=(1, 1, 0))
+    with pytest.raises(TrothError, match=r"column '\[1\]' is not there"):
+        table_to_edges(table, columns=([1], 2))
     table.columns = ["source", "Source", "target"]
     with pytest.raises(TrothError, match="more than one column is called 'source'"):
         table_to_edges(table)

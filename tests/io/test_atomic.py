@@ -80,13 +80,23 @@ def test_folders_are_not_overwritten_by_accident(meta, tmp_path):
     if meta == b"{}":
         (mine / "meta.json").write_bytes(meta)
     (mine / "diary.txt").write_text("dear")
-    with pytest.raises(TrothError, match="graph alone"):
+    (mine / ".DS_Store").touch()
+    with pytest.raises(TrothError, match=r"alone \('diary\.txt' is" if meta == "graph" else "graph alone;"):
         write(build([(0, 1, 2)]), mine)
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(TrothError, match="irectory"):
         write(build([(0, 1, 2)]), tmp_path / "folder.csv")
     assert (mine / "diary.txt").read_text() == "dear"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.csv", "mine.csr"]
+
+
+def test_a_graph_folder_is_replaced_with_the_hidden_files_of_the_system(tmp_path):
+    mine = tmp_path / "mine.csr"
+    write(build([(0, 1, 2)]), mine)
+    (mine / ".DS_Store").touch()
+    write(build([(0, 1, 2), (1, 2, 3)]), mine)
+    assert read(mine).m == 2
+    assert not (mine / ".DS_Store").exists()
 
 
 def test_absent_folder(tmp_path):

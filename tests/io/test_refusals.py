@@ -167,11 +167,15 @@ def test_malformed_text(suffix, case, tmp_path):
 def test_table_options(tmp_path):
     path = put(tmp_path / "case.csv", "0 1 2.0\n1 2 3.0\n")
     assert "ids start at 1" in refusal(path, base=1)
+    for content in ("01 2\n2 3\n", "a b\nb c\n"):
+        assert "base=1 is for numbers, but the ids are text" in refusal(put(tmp_path / "text.csv", content), base=1)
     assert "no header" in refusal(path, columns=("source", "target"))
     named = put(tmp_path / "named.csv", "a,b,c\n0,1,2\n")
     assert "'weight' is not there" in refusal(named, columns=("a", "b", "weight"))
-    with pytest.raises(TrothError, match="two or three names"):
-        read(named, columns=("a",))
+    for columns in (("a",), ("a", "a"), "ab", iter("ab"), {"a", "b"}, 7, np.int64(7)):
+        with pytest.raises(TrothError, match="two or three different names"):
+            read(named, columns=columns)
+    assert """column "['a']" is not there""" in refusal(named, columns=(["a"], "b"))
     matrix = put(tmp_path / "case.mtx", BANNER + "1 1 0\n")
     assert "for tables" in refusal(matrix, base=1)
 

@@ -96,6 +96,7 @@ def test_vertex_weights(weights, suffix, tmp_path):
         ["(0, 1)", "(1, 1)", "(2, 1)", "(3, 1)", "(4, 1)"],
         ["u", "v", "i", "j", "weight"],
         ["01", "1", "2", "3", "4"],
+        ['"', "a", ",", "#", " "],
         ["1.5", "nan", "-inf", "-2", "e"],
     ],
 )
@@ -105,13 +106,34 @@ def test_text_ids(ids, suffix, tmp_path):
     assert edges_by_id(read(tmp_path / f"graph{suffix}")) == edges_by_id(graph)
 
 
-@pytest.mark.parametrize("name", ["", "two\nlines", "\r", "a\0b", "1.5", "nan", "1.0", "+7", "-2"])
-def test_ids_that_would_not_read_back(name, tmp_path):
-    names = np.empty(3, object)
-    names[:] = [name, "1", "2"]
+NOT_IN_TEXT = ("two\nlines", "\r", "1.5", "nan", "1.0", "+7", "-2")
+NOT_IN_TABLES = ("", "a\0b", "a\0", "\ud800", -2)
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix"),
+    [(name, ".csv") for name in NOT_IN_TEXT + NOT_IN_TABLES] + [(name, ".parquet") for name in NOT_IN_TABLES],
+)
+def test_ids_that_would_not_read_back(name, suffix, tmp_path):
+    names = np.array([name, "1", "2"], object) if isinstance(name, str) else np.array([name, 1, 2])
     graph = replace(build([(0, 1, 1), (1, 2, 2)]), ids=names)
-    with pytest.raises(TrothError, match=f"^id {re.escape(repr(name))} would not read back"):
-        write(graph, tmp_path / "graph.csv")
+    with pytest.raises(TrothError, match=f"^id {re.escape(repr(str(name)))} would not read back"):
+        write(graph, tmp_path / f"graph{suffix}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", NOT_IN_TEXT)
+def test_parquet_keeps_more_ids_than_text(name, tmp_path):
+    graph = replace(build([(0, 1, 1), (1, 2, 2)]), ids=np.array([name, "1", "2"]))
+    write(graph, tmp_path / "graph.parquet")
+    assert edges_by_id(read(tmp_path / "graph.parquet")) == edges_by_id(graph)
+
+
+@pytest.mark.parametrize("suffix", [".csr", ".csv", ".parquet"])
+def test_ids_of_the_same_text(suffix, tmp_path):
+    graph = replace(build([(0, 1, 1), (1, 2, 2)]), ids=np.array([5, "a", "5"], object))
+    with pytest.raises(TrothError, match=r"the ids of two vertices are '5' as text, .* rename one"):
+        write(graph, tmp_path / f"graph{suffix}")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -72,6 +72,8 @@ def test_not_numbers(text, tmp_path):
         ("from_node,a,b,to_node", {"columns": ("from_node", "to_node")}, (0, 3, None)),
         ("a,b,c,d", {"columns": ("d", "a", "c")}, (3, 0, 2)),
         ("u,v,strength", {}, (0, 1, 2)),
+        ("source,target,2020", {}, (0, 1, 2)),  # a number, but the ends stand over numbers
+        ("source,target,2020,2021", {"columns": ("source", "target", "2021")}, (0, 1, 3)),
         ("source,target,time,kind", {"columns": ("source", "target", "time")}, (0, 1, 2)),
     ],
 )
@@ -106,6 +108,7 @@ def test_ids_without_gaps_are_the_vertices(base, content, tmp_path):
 )
 def test_other_ids_are_numbered_in_order(content, base, ids, tmp_path):
     edges = table(tmp_path, content, base=base)
+    assert edges.notes == ({"padded": 1} if content.startswith("01") else {})  # zeros alone made text of numbers
     assert edges.ids.tolist() == ids
     assert edges.n == len(ids)
     number = {str(name): name for name in ids}
@@ -114,20 +117,20 @@ def test_other_ids_are_numbered_in_order(content, base, ids, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "names"),
+    ("content", "names", "notes"),
     [
-        ("ann,bob\nbob,cy\n", ["ann", "bob", "cy"]),  # no header: nothing says that there is one
-        ("person,friend,years\nann,bob,3\nbob,cy,4\n", ["ann", "bob", "cy"]),  # text over a number
-        ("source,target\nann,bob\n", ["ann", "bob"]),  # well-known names
-        ("ann,bob,3\nbob,cy,4\n", ["ann", "bob", "cy"]),
-        ("start end 5\nend x 1\n", ["end", "start", "x"]),  # no header: a number is no name of a column
-        ("i j\nj k\n", ["j", "k"]),
+        ("ann,bob\nbob,cy\n", ["ann", "bob", "cy"], {}),  # no header: nothing says that there is one
+        ("person,friend,years\nann,bob,3\nbob,cy,4\n", ["ann", "bob", "cy"], {}),  # text over a number
+        ("source,target\nann,bob\n", ["ann", "bob"], {"header": 1}),  # well-known names
+        ("ann,bob,3\nbob,cy,4\n", ["ann", "bob", "cy"], {}),
+        ("start end 5\nend x 1\n", ["end", "start", "x"], {"no header": 1}),  # a number is no name of a column
+        ("source,target,2020\n", ["source", "target"], {"no header": 1}),
+        ("i j\nj k\n", ["j", "k"], {"header": 1}),
     ],
 )
-def test_header_or_not(content, names, tmp_path):
+def test_header_or_not(content, names, notes, tmp_path):
     edges = table(tmp_path, content)
-    assert edges.ids.tolist() == names
-    assert edges.notes == ({"header": 1} if content[0] in "si" and "5" not in content else {})
+    assert (edges.ids.tolist(), edges.notes) == (names, notes)
 
 
 def test_a_padded_weight_is_a_number(tmp_path):

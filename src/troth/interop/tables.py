@@ -4,8 +4,8 @@ The rules are the same for a file and for a pandas, polars or pyarrow table in m
 
 - two columns are the ends of an edge, a third one is its weight. More columns, or another order, need names: those of
   ``columns=``, or well-known ones such as source, target, weight;
-- ids are whole numbers from ``base`` on, or text. If numbers are left out, or the ids are text, the vertices are
-  numbered in the order of their ids and ``Edges.ids`` keeps the ids.
+- ids are whole numbers from ``base`` on, or text, which takes no ``base``. If numbers are left out, or the ids are
+  text, the vertices are numbered in the order of their ids and ``Edges.ids`` keeps the ids.
 """
 
 from __future__ import annotations
@@ -48,6 +48,19 @@ def _plain(name: str) -> str:
     return name.strip().lower().replace("_", "")
 
 
+def check_columns(columns: Sequence | None) -> list[str] | None:
+    """The names of the columns asked for, as text: a data frame's labels may be numbers."""
+    if columns is None:
+        return None
+    ordered = np.iterable(columns) and hasattr(columns, "__getitem__") and not isinstance(columns, (str, bytes))
+    names = [str(name) for name in columns] if ordered else []
+    if len(names) not in (2, 3) or len(set(names)) < len(names):
+        raise TrothError(
+            f"columns={columns!r}: give two or three different names, such as ('source', 'target', 'weight')"
+        )
+    return names
+
+
 def choose_columns(
     where: str, count: int, names: Sequence[str] | None, columns: Sequence[str] | None
 ) -> tuple[int, int, int | None]:
@@ -79,11 +92,8 @@ def choose_columns(
 
 
 def _named_columns(where: str, names: Sequence[str] | None, columns: Sequence[str]) -> tuple[int, int, int | None]:
-    if isinstance(columns, str) or len(columns) not in (2, 3) or len(set(columns)) < len(columns):
-        raise TrothError(f"columns={columns!r}: give two or three names, such as ('source', 'target', 'weight')")
     if names is None:
         raise TrothError(f"{where}: columns={tuple(columns)} were asked for, but the table has no header")
-    columns = [str(name) for name in columns]  # a data frame's labels may be numbers
     for name in columns:
         if list(names).count(name) != 1:
             raise TrothError(f"{where}: column {name!r} is not there, or not once; there are {_shown(names)}")
@@ -108,6 +118,10 @@ def make_edges(
     """
     first = base or 0
     if source.dtype.kind not in "iuf" or target.dtype.kind not in "iuf":
+        if base is not None:
+            raise TrothError(
+                f"{where}: base={base} is for numbers, but the ids are text (one as 007 makes all so); leave it out"
+            )
         ids, number = np.unique(np.concatenate((_text(source, where), _text(target, where))), return_inverse=True)
         row, col = np.split(number, [len(source)])
         return Edges(row, col, weight, len(ids), decode(ids, where), where, first)
@@ -191,7 +205,7 @@ def table_to_edges(
     if not package or not hasattr(table, "shape") or not hasattr(table, "columns"):  # a lazy frame has no shape
         raise TrothError(f"{type(table).__name__} is not a table: give a pandas or polars DataFrame or a pyarrow Table")
     names = [str(name) for name in (table.schema.names if package == "pyarrow" else table.columns)]
-    source, target, weight = choose_columns(where, len(names), names, columns)
+    source, target, weight = choose_columns(where, len(names), names, check_columns(columns))
 
     def column(place: int, checked: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         with refusing(f"{where}: column {names[place]!r}", Exception):  # each package has exceptions of its own

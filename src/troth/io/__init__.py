@@ -109,8 +109,11 @@ def write(graph: Graph, path: str | os.PathLike) -> None:
 
 def check_target(path: Path) -> None:
     """Refuse a name for a graph that has no format, and a .csr folder or file that holds something else."""
-    if format_of(path) == "csr" and not _module("csr").may_replace(path):
-        raise TrothError(f"{path}: what stands there is not a .csr graph alone; remove it or choose another name")
+    if format_of(path) == "csr" and (other := _module("csr").in_the_way(path)):
+        beside = "" if other == path else f" ({other.name!r} is there too)"
+        raise TrothError(
+            f"{path}: what stands there is not a .csr graph alone{beside}; remove it or choose another name"
+        )
 
 
 def format_of(path: Path) -> str:

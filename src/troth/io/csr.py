@@ -19,7 +19,7 @@ import numpy as np
 from troth.errors import TrothError
 from troth.graph import Graph, Matrix
 from troth.io.files import refusing
-from troth.io.text import as_text
+from troth.io.text import distinct_text
 
 FORMAT, VERSION = "troth-csr", 1
 EXTRA = {"vertex_weights": "numbers", "ids": "numbers or text in one column"}  # arrays that may be there
@@ -55,15 +55,19 @@ def open_csr(path: str | Path, mode: str = "r") -> CSR:
     return CSR(indptr, indices, weights, vertex_weights, ids, meta)
 
 
-def may_replace(path: Path) -> bool:
-    """Whether nothing is lost if a graph is written here: nothing is there, or a graph and nothing else."""
+def in_the_way(path: Path) -> Path | None:
+    """What would be lost if a graph were written here: the first entry beside a graph, or what is no graph itself.
+
+    Files whose names begin with a dot, such as .DS_Store, are not missed.
+    """
     if not path.exists():
-        return True
+        return None
     try:
         _meta(path)
     except TrothError:
-        return False
-    return {entry.name for entry in path.iterdir()} <= NAMES
+        return path
+    others = (entry for entry in sorted(path.iterdir()) if entry.name not in NAMES)
+    return next((entry for entry in others if not (entry.name.startswith(".") and entry.is_file())), None)
 
 
 def _meta(path: Path) -> dict:
@@ -137,6 +141,6 @@ def write(graph: Graph, path: Path) -> None:
     if graph.vertex_weights is not None:
         np.save(path / "vertex_weights.npy", graph.vertex_weights)
     if graph.ids is not None:
-        np.save(path / "ids.npy", as_text(graph.ids) if graph.ids.dtype.kind == "O" else graph.ids)
+        np.save(path / "ids.npy", distinct_text(graph.ids) if graph.ids.dtype.kind == "O" else graph.ids)
     meta = {"format": FORMAT, "version": VERSION, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name}
     (path / "meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")

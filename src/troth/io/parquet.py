@@ -10,7 +10,7 @@ import numpy as np
 from troth.graph import Edges, Graph
 from troth.interop.tables import require, table_to_edges
 from troth.io.files import refusing
-from troth.io.tables import edge_chunks
+from troth.io.tables import check_ids, edge_chunks
 from troth.io.text import as_text
 
 
@@ -23,8 +23,12 @@ def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None =
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Write each edge once under the names source, target and weight; weights keep their type."""
+    """Write each edge once under the names source, target and weight; weights keep their type.
+
+    What would not read back is refused.
+    """
     pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
+    check_ids(graph, typed=True)
     chunks = list(edge_chunks(graph)) or [(graph.indices[:0], graph.indices[:0], graph.weights[:0])]
     columns = [np.concatenate(parts) for parts in zip(*chunks, strict=True)]
     columns[:2] = (as_text(ends) if ends.dtype.kind == "O" else ends for ends in columns[:2])

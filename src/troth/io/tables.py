@@ -1,6 +1,6 @@
 """Edge tables as text: one row an edge, cells apart by comma, semicolon, tab or blanks, whatever the extension says.
 
-Lines starting with ``#`` or ``%`` are comments, cells may be quoted, and a header is recognised (see ``_has_header``).
+Lines starting with ``#`` or ``%`` are comments, cells may be quoted, and a header is recognised (see ``_header``).
 Which columns are meant and how ids become vertices is the same as for tables in memory: see ``troth.interop.tables``.
 """
 
@@ -15,10 +15,10 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.graph import Edges, Graph
-from troth.interop.tables import choose_columns, decode, make_edges, well_known
+from troth.interop.tables import check_columns, choose_columns, decode, make_edges, well_known
 from troth.io.atomic import create_binary
 from troth.io.files import load
-from troth.io.text import BIG, INTEGER, TEXT, Cells, as_text, join_cells, scan, to_cells
+from troth.io.text import BIG, INTEGER, TEXT, Cells, distinct_text, join_cells, scan, to_cells
 
 COMMENTS = b"#%"
 CHUNK = 2**18  # rows formatted at a time
@@ -26,7 +26,7 @@ CHUNK = 2**18  # rows formatted at a time
 
 def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None = None) -> Edges:
     """Read a table in two passes over its bytes; text ids take one more and a sort."""
-    data = load(path)
+    columns, data = check_columns(columns), load(path)
     cells = scan(data, str(path), sep=_separator(data), comments=COMMENTS)
     rows = np.flatnonzero(np.diff(cells.line_start))
     if rows.size == 0:
@@ -40,7 +40,10 @@ def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None =
     names, notes = _header(cells, count, columns)
     first = count if names is not None else 0
     source, target, weight = choose_columns(str(path), count, names, columns)
-    ends = _ids(cells, *(slice(first + column, None, count) for column in (source, target)))
+    picks = [slice(first + column, None, count) for column in (source, target)]
+    ends = _ids(cells, *picks)
+    if ends[0].dtype.kind == "S" and all((cells.kind[pick] < BIG).all() for pick in picks):
+        notes["padded"] = sum(np.count_nonzero(cells.padded[pick]) for pick in picks)
     values = None if weight is None else cells.numbers(slice(first + weight, None, count))
     return replace(make_edges(*ends, values, base=base, where=str(path)), notes=notes)
 
@@ -53,9 +56,10 @@ def _separator(data: bytes) -> str:
 
 
 def _header(cells: Cells, count: int, columns: Sequence[str] | None) -> tuple[list[str] | None, dict[str, int]]:
-    """The names in the first row, None where it is an edge, and a note where the names alone told.
+    """The names in the first row, None where it is an edge, and a note where that is a guess.
 
-    They are names where one of them was asked for, and where all are text that is well known or stands over a number.
+    They are names where one of them was asked for, and where all are text that is well known or stands over a number. A
+    number, such as a year, is a name beside well-known ones that stand over numbers.
     """
     above, below = cells.kind[:count], cells.kind[count : 2 * count]
     if not (above == TEXT).any():
@@ -63,9 +67,17 @@ def _header(cells: Cells, count: int, columns: Sequence[str] | None) -> tuple[li
     names = decode(cells.names(slice(count))[0], cells.where).tolist()
     if columns is not None and set(names) & set(columns):
         return names, {}
-    if (above != TEXT).any() or not (well_known(names) or (below != TEXT).any()):
+    ends = well_known(names)
+    if (above != TEXT).any():
+        if ends is None:
+            return None, {}
+        over_numbers = below.size > 0 and (below[list(ends)] != TEXT).all()
+        return (names, {}) if over_numbers else (None, {"no header": 1})
+    if (below != TEXT).any():
+        return names, {}
+    if ends is None:
         return None, {}
-    return names, {} if (below != TEXT).any() or not below.size else {"header": 1}
+    return names, {"header": 1} if below.size else {}
 
 
 def _ids(cells: Cells, *columns: slice) -> list[np.ndarray]:
@@ -84,7 +96,7 @@ def write(graph: Graph, path: Path) -> None:
     sep = {".csv": ",", ".tsv": "\t"}.get(suffix, " ")
     if sep == " " and graph.m == 0:
         raise TrothError(f"a graph without edges is an empty {suffix} file, which nothing reads: write .csv or .mtx")
-    _check_ids(graph)
+    check_ids(graph)
     with create_binary(path) as stream:
         if sep != " ":
             stream.write(f"source{sep}target{sep}weight\n".encode())
@@ -95,19 +107,24 @@ def write(graph: Graph, path: Path) -> None:
             stream.write(join_cells(cells.ravel(), tails))
 
 
-def _check_ids(graph: Graph) -> None:
-    """Refuse ids that do not read back: parts of lines, and text that is a number of another kind, as 1.5 or -2."""
+def check_ids(graph: Graph, typed: bool = False) -> None:
+    """Refuse ids that do not read back: parts of lines, and text that is a number of another kind, as 1.5 or -2.
+
+    ``typed``: the table keeps text apart from lines and numbers, as Parquet does.
+    """
     if graph.ids is None or (graph.ids.dtype.kind in "iu" and graph.ids.min(initial=0) >= 0):
         return
-    names = as_text(graph.ids[np.diff(graph.indptr) > 0])
-    broken = [not name or re.search("[\n\r\0]", name) is not None for name in names.tolist()]
-    if not any(broken):
+    ids = graph.ids[np.diff(graph.indptr) > 0]
+    never = re.compile("[\0\ud800-\udfff]" if typed else "[\n\r\0\ud800-\udfff]")  # half a pair is not in UTF-8
+    broken = [not name or never.search(name) is not None for name in map(str, ids)]
+    names = distinct_text(ids)
+    if not any(broken) and not (typed and ids.dtype.kind in "OU"):
         cells = scan(join_cells(_quoted(to_cells(names)), np.full(len(names), ord("\n"), np.uint8)), "the ids")
         if _ids(cells, slice(None))[0].dtype.kind != "S":
             broken = (cells.kind != INTEGER) | (cells.value < 0) | (cells.value.astype(str) != names)
     if any(broken):
-        name = str(names[np.argmax(broken)])
-        raise TrothError(f"id {name!r} would not read back from a table of text; write .csr, which keeps all ids")
+        name = str(ids[np.argmax(broken)])
+        raise TrothError(f"id {name!r} would not read back from a table; write .csr, which keeps all ids")
 
 
 def edge_chunks(graph: Graph):
@@ -129,5 +146,5 @@ def _quoted(cells: np.ndarray) -> np.ndarray:
         special |= np.char.find(cells, bytes([byte])) >= 0
     if not special.any():
         return cells
-    escaped = np.char.replace(cells, b'"', b'""')
+    escaped = np.char.replace(cells, b'"', np.array(b'""'))  # bare bytes would be cut to the width of the cells
     return np.where(special, np.char.add(np.char.add(b'"', escaped), b'"'), cells)

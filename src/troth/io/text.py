@@ -354,6 +354,15 @@ def as_text(names: np.ndarray) -> np.ndarray:
     return np.array([str(name) for name in names], dtype=str) if names.dtype.kind == "O" else names.astype(str)
 
 
+def distinct_text(ids: np.ndarray) -> np.ndarray:
+    """Ids as text; refused where two become the same, as 5 and "5" do."""
+    names, times = np.unique(text := as_text(ids), return_counts=True)
+    if len(names) < len(text):
+        name = str(names[np.argmax(times)])
+        raise TrothError(f"the ids of two vertices are {name!r} as text, so files cannot tell them apart; rename one")
+    return text
+
+
 def to_cells(column: np.ndarray) -> np.ndarray:
     """Numbers or names as an array of bytes. Floats get the shortest decimals that read back as the same float64."""
     if column.dtype.kind == "f":
