@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PATIENCE = 1.0  # seconds before the bar appears
 NOTES = {
     "header": "the first row names the columns",
+    "no header": "the first row is an edge, not a header",
+    "padded": "{:,} numbers with zeros in front make all ids text",
     "loops": "{:,} loops dropped",
     "repeats": "{:,} repeated entries merged",
     "symmetrized": "directions combined",
