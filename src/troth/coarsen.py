@@ -22,20 +22,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from time import perf_counter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from troth.cpu._team import thread_count
 from troth.cuda._device import cupy, device_number, is_on_device, to_host, using
-from troth.engines import ALGORITHMS, TABLE, Engine, check_device, find_engine, read_options, switch
+from troth.engines import (
+    ALGORITHMS,
+    TABLE,
+    Engine,
+    check_device,
+    check_threads,
+    check_ties,
+    find_engine,
+    read_options,
+    switch,
+)
 from troth.errors import DeviceMemoryError, TrothError
 from troth.graph import Graph, as_graph, check_seed
 from troth.order import make_order
-from troth.verify import checked_mates
+from troth.verify import checked_mates, kernels_of
 
 if TYPE_CHECKING:
     from troth.api import Progress
@@ -165,7 +173,7 @@ def coarsen(g: Any, m: Matching | Any, threads: int | None = None) -> Level:
     """
     graph = as_graph(g)
     weights = _vertex_weights(graph)
-    with _kernels_of(graph) as kernels:
+    with kernels_of(graph, "coarsen") as kernels:
         start = perf_counter()
         clusters = kernels.number(checked_mates(graph, m, threads)[0], threads, graph)
         coarse, where = _contract(kernels, graph, clusters, weights, kernels.new_room(graph), threads)
@@ -229,8 +237,8 @@ def hierarchy(
     engine = find_local_engine(algorithm, device, options)
     device = str(device)
     seed = check_seed(seed)
-    make_order(ties, seed)  # refuses what is no rule for a graph that is small already too
-    thread_count(threads, 0)  # likewise
+    check_ties(ties)
+    check_threads(threads)
     try:
         twohop = switch(twohop)
     except ValueError as error:
@@ -274,7 +282,7 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
 def _build_there(graph: Graph, device: str, engine: Engine, options: dict, plan: Plan) -> list[Level]:
     """Build the levels on a device, and take them back to where the graph lives."""
     there = graph.to(device)
-    with _kernels_of(there) as kernels:
+    with kernels_of(there, "coarsen") as kernels:
         levels = _build(kernels, there, engine, read_options(engine, options), plan)
     if there is not graph:
         levels[1:] = [_moved(level, graph.device) for level in levels[1:]]
@@ -289,16 +297,6 @@ def _moved(level: Level, device: str) -> Level:
 
         arrays = to_device(level.map, device), to_device(level.mate, device)
     return Level(level.graph.to(device), *arrays, level.stats)
-
-
-@contextmanager
-def _kernels_of(graph: Graph) -> Iterator[ModuleType]:
-    """The kernels where the graph lives: ``cpu/coarsen.py``, or ``cuda/coarsen.py`` with its GPU as the current one."""
-    if graph.device == "cpu":
-        yield import_module("troth.cpu.coarsen")
-    else:
-        with using(device_number(graph.device)):
-            yield import_module("troth.cuda.coarsen")
 
 
 def _build(kernels: ModuleType, graph: Graph, engine: Engine, options: dict, plan: Plan) -> list[Level]:

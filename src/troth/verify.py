@@ -206,13 +206,13 @@ def _engine_promises_dominance(matching: Any) -> bool:
 
 
 @contextmanager
-def kernels_of(graph: Graph) -> Iterator[ModuleType]:
-    """The kernels where the graph lives: ``cpu/verify.py``, or ``cuda/verify.py`` with its GPU as the current one."""
+def kernels_of(graph: Graph, stem: str = "verify") -> Iterator[ModuleType]:
+    """The kernels where the graph lives: ``cpu/STEM.py``, or ``cuda/STEM.py`` with its GPU as the current one."""
     if graph.device == "cpu":
-        yield import_module("troth.cpu.verify")
+        yield import_module(f"troth.cpu.{stem}")
     else:
         with using(device_number(graph.device)):
-            yield import_module("troth.cuda.verify")
+            yield import_module(f"troth.cuda.{stem}")
 
 
 def checked_mates(graph: Graph, matching: Any, threads: int | None = None) -> tuple[Any, Any]:

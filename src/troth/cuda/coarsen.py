@@ -111,8 +111,8 @@ def number(mate: Any, threads: int | None, graph: Graph) -> Clusters:
     each = {"first": 4, "code": 4, "alone": 4, "rows": ROW}
     lists = {"mediums": 4 * mediums, "longs": 4 * others, "marked": 4 * others, "marked_at": 8 * others}
     sums = 16 * max(1, -(-n // THREADS))
-    others = {name: n * size for name, size in each.items()} | lists | {"sums": sums}
-    memory = Memory({"control": 8 * CONTROL}, others).clear()
+    rest = {name: n * size for name, size in each.items()} | lists | {"sums": sums}
+    memory = Memory({"control": 8 * CONTROL}, rest).clear()
     control, coarse = memory.view("control", np.uint64), cupy().empty(n, np.int32)
     number_pairs, *_ = load("coarsen", PROGRAMS["pairs"])
     arrays = (memory[name] for name in (*each, *lists, "sums", "control"))
