@@ -44,7 +44,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_runtest_setup(item):
     if item.get_closest_marker("gpu"):
-        from troth.cuda._device import is_available
+        from troth.arrays import is_available
 
         if not is_available():
             pytest.skip("no CUDA device, or CuPy is not installed")

@@ -17,7 +17,8 @@ import pytest
 import scipy.io
 from hypothesis import strategies as st
 
-from troth.graph import Graph, as_graph
+from troth.api.opening import as_graph
+from troth.graph import Graph
 from troth.order import Order, make_order
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from troth.errors import TrothError
-from troth.graph import Graph, as_graph
+from troth.api.opening import as_graph
+from troth.graph import Graph
 
 FORMATS = ("coo", "csr", "csc", "bsr", "dia", "lil", "dok")
 COMPRESSED = ("csr", "csc")

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
-from troth.cpu import _rows
-from troth.engines import TABLE, Engine
+from troth import rows
+from troth.engines import Engine, TABLE
 from troth.graph import Graph
 
 THREADS = (1, 2, 3, 8)
@@ -89,7 +89,7 @@ def test_corpus(graph, engine, options, monkeypatch):
     for ties in TIES:
         answer = expected(engine, options, graph, ties)
         for threads in thread_counts(engine):
-            monkeypatch.setattr(_rows, "FEW", 0 if threads > 1 else _rows.FEW)  # a team even for a triangle
+            monkeypatch.setattr(_rows, "FEW", 0 if threads > 1 else rows.FEW)  # a team even for a triangle
             assert mates(engine, options, graph, ties, threads=threads) == answer
 
 

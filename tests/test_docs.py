@@ -25,7 +25,7 @@ import pytest
 import troth
 from troth.cli import main
 from troth.engines import ALGORITHMS
-from troth.generate import FAMILIES, RULES
+from troth.families import FAMILIES, RULES
 from troth.interop.networkx_info import get_info
 
 ROOT = Path(__file__).resolve().parent.parent

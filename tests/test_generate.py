@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from troth import reference
-from troth.cpu.gate import uniform_weight
+from troth.gate.cpu import uniform_weight
 from troth.errors import TrothError
-from troth.generate import ALIASES, FAMILIES, RULES, from_spec, generate, is_spec
-from troth.generate.families import scatter
+from troth.families import ALIASES, FAMILIES, RULES, from_spec, generate, is_spec
+from troth.families.structures import scatter
 from troth.order import PLACE, WEIGHT, hash_int, make_order
 
 SMALL = (

@@ -10,7 +10,10 @@ from gating import COMPRESSED, FORMATS, SQUARE, cleaned, dense, entries, refuse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troth.graph import SYMMETRIZE, Edges, Graph, Matrix, as_graph, check_seed
+from troth.api.opening import as_graph
+from troth.graph import Graph, SYMMETRIZE
+from troth.inputs import Edges, Matrix
+from troth.validate import check_seed
 from troth.order import WEIGHT, hash_int, weight_bits
 
 COMBINE = {"max": max, "min": min, "sum": add, "mean": lambda x, y: (x + y) / 2}

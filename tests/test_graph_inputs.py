@@ -8,7 +8,8 @@ from gating import COMPRESSED, FORMATS, SQUARE, cleaned, dense, refuse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troth.graph import Edges, Matrix, as_graph
+from troth.api.opening import as_graph
+from troth.inputs import Edges, Matrix
 
 SOME_DTYPES = ("int8", "uint16", "int64", "uint64", "float32", "float64")
 

@@ -11,10 +11,10 @@ from corpus import HUGE, build, corpus, exact_weight, graphs, matchings, on_corp
 from hypothesis import given
 
 from troth import reference
-from troth.cpu.verify import BLOCK
+from troth.cpu.checks import BLOCK
 from troth.errors import TrothError
-from troth.matching import Matching
-from troth.verify import certificate, verify
+from troth.api.result import Matching
+from troth.api.checking import certificate, verify
 
 
 def match(graph, **facts):

@@ -9,32 +9,31 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
 
-# Everything loads when it is first used, so that ``import troth`` costs next to nothing.
+# Everything loads when it is first used, so that ``import troth`` costs next to nothing; ``__init__.pyi`` says the same
+# to editors and type checkers.
 _HOME = {
-    "Certificate": "verify",
+    "Certificate": "api.checking",
     "Graph": "graph",
-    "Level": "coarsen",
-    "Matching": "matching",
-    "Report": "verify",
+    "Level": "api.coarsening",
+    "Matching": "api.result",
+    "Report": "api.checking",
     "TrothError": "errors",
-    "as_graph": "graph",
-    "certificate": "verify",
-    "coarsen": "coarsen",
+    "as_graph": "api.opening",
+    "certificate": "api.checking",
+    "coarsen": "api.coarsening",
     "draw": "viz",
-    "generate": "generate",
-    "hierarchy": "coarsen",
-    "match": "api",
-    "read": "io",
-    "strongest": "api",
-    "verify": "verify",
-    "write": "io",
+    "generate": "families",
+    "hierarchy": "api.coarsening",
+    "match": "api.calls",
+    "read": "api.opening",
+    "strongest": "api.calls",
+    "verify": "api.checking",
+    "write": "api.opening",
 }
 _PACKAGES = ("interop", "mpi", "viz")
 
@@ -53,18 +52,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, *_PACKAGES])
-
-
-class _Package(ModuleType):
-    """``troth.coarsen``, ``generate`` and ``verify`` are functions that live in submodules of the same name.
-
-    Importing such a submodule would put the module in the function's place; the function stays.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _HOME and isinstance(value, ModuleType):
-            value = getattr(value, name, value)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

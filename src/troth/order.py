@@ -19,17 +19,18 @@ hence the bijection; with shift 32 and multipliers 1 only the flip is left: v fo
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import overload
 
-from troth.cpu._jit import inlined
-from troth.engines import check_ties
+from troth.kernels.jit import inlined
+from troth.kernels.launch import struct
 
 MASK = np.uint64(0xFFFFFFFF)
-HALF = np.uint64(32)
+PRIORITY_BITS = np.uint64(32)
 ONE = np.uint64(1)
 
 # Domains of the counter-based random function, so that no two uses of one seed share a stream.
@@ -47,7 +48,7 @@ class Order(NamedTuple):
     shift: np.uint64
     low: np.uint64  # the smallest weight's bits
     drop: np.uint64  # how many trailing bits of a wide weight the prefix loses
-    coarse: np.uint64  # 1 where unequal weights may have equal prefixes
+    lossy: np.uint64  # 1 where unequal weights may have equal prefixes
 
 
 def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, ...] = (1, 1)) -> Order:
@@ -60,21 +61,34 @@ def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, ...] 
     >>> priorities(order, 3).tolist() == [2**32 - 1, 2**32 - 2, 2**32 - 3]
     True
     """
-    check_ties(ties)
     low, high, *union = weight_range
     # The greatest prefix, ((high - low) >> drop) + 1, must stay below 2^32.
     drop = max(0, int(high - low).bit_length() - 32)
     if ((high - low) >> drop) + 1 >= 2**32:
         drop += 1
-    coarse = bool(drop) and (not union or union[0] % 2**drop != 0)
+    lossy = bool(drop) and (not union or union[0] % 2**drop != 0)
     if ties == "hash":
         # Odd multipliers from the seed; any odd number has an inverse modulo 2^32.
         flip, mul1, mul2 = (hash_int(seed, TIE, word) >> 32 for word in range(3))
         mul1, mul2, shift = mul1 | 1, mul2 | 1, 16
     else:
         flip, mul1, mul2, shift = (2**32 - 1 if ties == "low" else 0), 1, 1, 32
-    words = (flip, mul1, mul2, pow(mul1, -1, 2**32), pow(mul2, -1, 2**32), shift, low, drop, coarse)
+    words = (flip, mul1, mul2, pow(mul1, -1, 2**32), pow(mul2, -1, 2**32), shift, low, drop, lossy)
     return Order(*(np.uint64(word) for word in words))
+
+
+_ORDER = np.dtype(
+    [("low", "u8")] + [(name, "u4") for name in ("drop", "lossy", "flip", "mul1", "mul2", "inv1", "inv2", "fold")],
+    align=True,
+)
+
+
+@lru_cache(maxsize=8)
+def as_argument(order: Order) -> np.ndarray:
+    """The order as a struct that kernels take by value."""
+    words = order._asdict()
+    words["fold"] = 2**32 - 1 if words.pop("shift") < 32 else 0
+    return struct(_ORDER, *(int(words[name]) for name in _ORDER.names))
 
 
 @inlined

@@ -20,10 +20,10 @@ from random import Random
 
 import numpy as np
 
-from troth.engines import BEST_P
 from troth.errors import TrothError
 from troth.graph import Graph
 from troth.order import CHOOSE, COLOUR, PROPOSE, VISIT, Order, hash_int, priorities
+from troth.words import BEST_P
 
 Edge = tuple[int, int]
 MODES = ("weighted", "random")
@@ -229,7 +229,7 @@ def contract(graph: Graph, mate: np.ndarray) -> tuple[Graph, np.ndarray]:
     given = np.ones(n, np.int64) if graph.vertex_weights is None else graph.vertex_weights
     heavy = np.zeros((len(first), *given.shape[1:]), np.float64 if given.dtype.kind == "f" else np.int64)
     np.add.at(heavy, coarse, given)
-    return Graph(indptr, indices, weights, heavy), np.array(coarse, np.int32)
+    return Graph.trusted(indptr, indices, weights, heavy), np.array(coarse, np.int32)
 
 
 def pair_twohop(graph: Graph, order: Order, mate: np.ndarray, light: Iterable[int], relatives: bool) -> np.ndarray:

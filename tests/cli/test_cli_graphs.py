@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import troth
-from troth.generate import COMMON, FAMILIES, RULES
+from troth.families import COMMON, FAMILIES, RULES
 
 
 def equal(a: troth.Graph, b: troth.Graph) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 import troth
 from troth.io import read_mates
-from troth.matching import Matching
+from troth.api.result import Matching
 
 DETERMINISTIC = ("suitor", "locally-dominant", "handshake", "greedy")
 

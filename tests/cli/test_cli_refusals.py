@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from troth.cuda import _device
+from troth import arrays
 
 MTX = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 3\n"  # promises two entries, has one
 
@@ -136,7 +136,7 @@ ON_GPU = [
 @pytest.mark.parametrize("arguments", ON_GPU, ids=" ".join)
 def test_no_cupy(run, monkeypatch, arguments):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    _device.cupy.cache_clear()
+    arrays.cupy.cache_clear()
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith('troth: device="cuda": CuPy is not installed; pip install')

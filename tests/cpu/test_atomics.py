@@ -5,8 +5,8 @@ import pytest
 from corpus import FLOATS, INTEGERS
 from numba import njit
 
-from troth.cpu._atomics import compare_and_swap, fetch_add, load, prefetch, store
-from troth.cpu._team import run
+from troth.kernels.atomics import compare_and_swap, fetch_add, load, prefetch, store
+from troth.kernels.team import run
 
 THREADS, TIMES = 8, 100_000  # long enough for all to be at it together
 ZERO, ONE = np.uint64(0), np.uint64(1)

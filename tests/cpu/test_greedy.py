@@ -7,14 +7,14 @@ from corpus import TIES, on_corpus, order_of
 import troth
 from troth import reference
 from troth.cpu import greedy
-from troth.order import HALF, MASK, priorities
+from troth.order import PRIORITY_BITS, MASK, priorities
 
 
 def sorted_edges(graph, order, threads):
     """The edges in greedy's order, by vertex numbers."""
     place = {int(rank): v for v, rank in enumerate(priorities(order, graph.n))}
     ranks = greedy.sorted_ranks(graph, order, threads)
-    return [tuple(sorted((place[int(rank >> HALF)], place[int(rank & MASK)]))) for rank in ranks]
+    return [tuple(sorted((place[int(rank >> PRIORITY_BITS)], place[int(rank & MASK)]))) for rank in ranks]
 
 
 def by_definition(graph, order):
@@ -42,7 +42,7 @@ def test_long_and_short_runs_of_equal_weights(ties, rule):
     assert (longest > greedy.LONG) == (rule["weights"] != "uniform")
     order = order_of(graph, ties)
     ends = np.sort(priorities(order, graph.n)[[row[upper], graph.indices[upper]]], axis=0)
-    rank = ends[1] << HALF | ends[0]
+    rank = ends[1] << PRIORITY_BITS | ends[0]
     answer = rank[np.lexsort((rank, weight))[::-1]]
     for threads in (1, 3):
         assert np.array_equal(greedy.sorted_ranks(graph, order, threads), answer)

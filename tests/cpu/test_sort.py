@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 import troth
 from troth.cpu import _sort
-from troth.cpu._rows import rows_of
-from troth.cpu._sort import radix_sort, sort_rows
+from troth.rows import rows_of
+from troth.kernels.sort import radix_sort
+from troth.rows import sort_rows
 from troth.graph import Graph
 from troth.order import priorities, weight_bits
 

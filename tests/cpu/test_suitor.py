@@ -6,9 +6,11 @@ from corpus import TIES, build, complete, cycle, drawn, grid, near_ties, order_o
 
 import troth
 from troth import reference
-from troth.cpu import _rows, suitor
+from troth import rows
+from troth.cpu import suitor
 from troth.cpu.suitor import DENSE, GROUP, TILE, run
-from troth.graph import Graph, as_graph
+from troth.api.opening import as_graph
+from troth.graph import Graph
 
 THREADS = (1, 2, 3, 5, 8)
 
@@ -75,14 +77,14 @@ def test_waves_look_less(monkeypatch):
 @pytest.mark.parametrize(("n", "m"), [(60, 900), (900, 2500), (3000, 20_000)])
 def test_coarse_prefixes_are_settled_exactly(n, m, weigh, ties):
     graph = drawn(n, m, weigh)
-    assert order_of(graph).coarse
+    assert order_of(graph).lossy
     check(graph, ties, threads=(1, 3, 8))
 
 
 @pytest.mark.parametrize("ties", TIES)
 def test_prefixes_that_are_exact_in_wide_types(ties):
     graph = drawn(1500, 9000, lambda rng, m: rng.integers(1, 4, m).astype(float))
-    assert not order_of(graph).coarse
+    assert not order_of(graph).lossy
     check(graph, ties, threads=(1, 8))
     copies = [Graph(graph.indptr, graph.indices, graph.weights.astype(kind)) for kind in ("float32", "int64", "uint32")]
     mates = [troth.match(copy, ties=ties).mate.tolist() for copy in (graph, *copies)]

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from troth.cpu import _team
-from troth.cpu._atomics import fetch_add
+from troth.kernels import team
+from troth.kernels.atomics import fetch_add
 from troth.errors import TrothError
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and forks as POSIX has them")
@@ -24,7 +24,7 @@ def mark(worker, cursor, chunk, hits):
     """Count every index of every chunk; returns how many chunks this worker took."""
     chunks = 0
     while True:
-        start = _team.take(cursor, chunk)
+        start = team.take(cursor, chunk)
         if start >= hits.size:
             return chunks
         chunks += 1
@@ -35,14 +35,14 @@ def mark(worker, cursor, chunk, hits):
 @njit(nogil=True)
 def count_up(worker, cursor, end):
     """Take until the cursor is at its end; with a far end, until somebody moves it there."""
-    while _team.take(cursor, 1) < end:
+    while team.take(cursor, 1) < end:
         pass
     return worker
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7, 33])
 def test_results_come_in_the_order_of_the_workers(threads):
-    assert _team.run(threads, lambda worker, x: (worker, x), "x") == [(worker, "x") for worker in range(threads)]
+    assert team.run(threads, lambda worker, x: (worker, x), "x") == [(worker, "x") for worker in range(threads)]
 
 
 def test_results_are_in_order_when_the_last_is_first():
@@ -53,7 +53,7 @@ def test_results_are_in_order_when_the_last_is_first():
         done[worker].set()
         return worker
 
-    assert _team.run(4, work) == [0, 1, 2, 3]
+    assert team.run(4, work) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -61,8 +61,8 @@ def test_results_are_in_order_when_the_last_is_first():
     ("total", "chunk"), [(0, 1), (1, 1), (1, 100), (999, 1), (1000, 7), (4096, 64), (100_003, 2048)]
 )
 def test_chunks_cover_everything_once(total, chunk, threads):
-    cursor, hits = _team.new_cursor(), np.zeros(total, np.int32)
-    chunks = _team.run(threads, mark, cursor, chunk, hits, cursor=cursor)
+    cursor, hits = team.new_cursor(), np.zeros(total, np.int32)
+    chunks = team.run(threads, mark, cursor, chunk, hits, cursor=cursor)
     assert (hits == 1).all()
     assert sum(chunks) == -(-total // chunk)
     assert cursor[0] == (sum(chunks) + threads) * chunk  # each found the end once
@@ -71,7 +71,7 @@ def test_chunks_cover_everything_once(total, chunk, threads):
 @pytest.mark.parametrize("threads", [1, 2, 64])
 def test_chunk_sizes(threads):
     for total in (0, 1, 10, 1000, 10**6, 10**12):
-        chunk = _team.chunk_size(total, threads)
+        chunk = team.chunk_size(total, threads)
         assert 1 <= chunk <= 2048
         assert total < 16 * threads or total // chunk >= 16 * threads
 
@@ -81,7 +81,7 @@ def test_chunk_sizes(threads):
 
 @pytest.mark.parametrize("bad", [0, 2])
 def test_an_error_of_a_worker_comes_back_after_the_others_are_done(bad):
-    begun, cursor = [], _team.new_cursor()
+    begun, cursor = [], team.new_cursor()
 
     def work(worker):
         begun.append(worker)
@@ -89,17 +89,17 @@ def test_an_error_of_a_worker_comes_back_after_the_others_are_done(bad):
             raise LookupError(f"worker {worker}")
 
     with pytest.raises(LookupError, match=f"worker {bad}"):
-        _team.run(3, work, cursor=cursor)
+        team.run(3, work, cursor=cursor)
     assert sorted(begun) == [0, 1, 2]
-    assert cursor[0] == _team.FAR
-    assert _team.run(3, lambda worker: worker) == [0, 1, 2]
+    assert cursor[0] == team.FAR
+    assert team.run(3, lambda worker: worker) == [0, 1, 2]
 
 
 @posix
 @pytest.mark.parametrize("threads", [1, 3])
 def test_an_interrupt_stops_a_kernel_and_leaves_the_team_usable(threads):
     """Nothing but the interrupt ends this kernel in reasonable time."""
-    cursor = _team.new_cursor()
+    cursor = team.new_cursor()
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have turned it off
 
     def interrupt():
@@ -110,27 +110,27 @@ def test_an_interrupt_stops_a_kernel_and_leaves_the_team_usable(threads):
     watcher = threading.Thread(target=interrupt)
     watcher.start()
     with pytest.raises(KeyboardInterrupt):
-        _team.run(threads, count_up, cursor, _team.FAR, cursor=cursor)
+        team.run(threads, count_up, cursor, team.FAR, cursor=cursor)
     watcher.join()
     signal.signal(signal.SIGINT, handler)
-    assert cursor[0] >= _team.FAR
+    assert cursor[0] >= team.FAR
     before = cursor[0]
-    assert _team.run(threads, lambda worker: worker) == list(range(threads))
+    assert team.run(threads, lambda worker: worker) == list(range(threads))
     assert cursor[0] == before  # nobody goes on
 
 
 def test_progress_sees_the_cursor_and_may_stop_the_work():
-    cursor, seen = _team.new_cursor(), []
-    _team.run(2, mark, cursor, 10, np.zeros(100, np.int32), cursor=cursor, progress=seen.append)
+    cursor, seen = team.new_cursor(), []
+    team.run(2, mark, cursor, 10, np.zeros(100, np.int32), cursor=cursor, progress=seen.append)
     assert seen[-1] == 120
 
     def stop(done):
         raise InterruptedError(f"at {done}")
 
-    cursor = _team.new_cursor()
+    cursor = team.new_cursor()
     with pytest.raises(InterruptedError, match="at "):
-        _team.run(2, count_up, cursor, _team.FAR, cursor=cursor, progress=stop)
-    assert cursor[0] >= _team.FAR
+        team.run(2, count_up, cursor, team.FAR, cursor=cursor, progress=stop)
+    assert cursor[0] >= team.FAR
 
 
 # ---- several callers ----
@@ -138,8 +138,8 @@ def test_progress_sees_the_cursor_and_may_stop_the_work():
 
 def test_calls_from_several_threads():
     def call(i):
-        cursor, hits = _team.new_cursor(), np.zeros(5000, np.int32)
-        _team.run(1 + i % 4, mark, cursor, 16, hits, cursor=cursor)
+        cursor, hits = team.new_cursor(), np.zeros(5000, np.int32)
+        team.run(1 + i % 4, mark, cursor, 16, hits, cursor=cursor)
         return int(hits.min()), int(hits.max())
 
     with ThreadPoolExecutor(8) as callers:
@@ -148,20 +148,20 @@ def test_calls_from_several_threads():
 
 def test_one_thread_runs_where_it_is_called_unless_that_is_the_main_thread():
     """The main thread has to stay free for Ctrl-C."""
-    here = _team.run(1, lambda worker: threading.get_ident())
+    here = team.run(1, lambda worker: threading.get_ident())
     assert here != [threading.get_ident()]
     with ThreadPoolExecutor(1) as caller:
         inside, outside = caller.submit(
-            lambda: (_team.run(1, lambda worker: threading.get_ident()), threading.get_ident())
+            lambda: (team.run(1, lambda worker: threading.get_ident()), threading.get_ident())
         ).result()
     assert inside == [outside]
 
 
 def test_teams_larger_than_the_pool_take_turns(monkeypatch):
-    cursor, hits = _team.new_cursor(), np.zeros(10_000, np.int32)
+    cursor, hits = team.new_cursor(), np.zeros(10_000, np.int32)
     with ThreadPoolExecutor(3) as pool, ThreadPoolExecutor(2) as callers:
         monkeypatch.setattr(_team, "_pool", pool)
-        calls = [callers.submit(_team.run, 20, mark, cursor, 3, hits, cursor=cursor) for _ in range(2)]
+        calls = [callers.submit(team.run, 20, mark, cursor, 3, hits, cursor=cursor) for _ in range(2)]
     assert sum(sum(call.result()) for call in calls) == -(-10_000 // 3)
     assert (hits == 1).all()
 
@@ -171,8 +171,8 @@ def test_a_pool_that_takes_no_more_work(monkeypatch):
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
     monkeypatch.setattr(_team, "_pool", pool)
-    cursor, hits = _team.new_cursor(), np.zeros(100, np.int32)
-    assert _team.run(3, mark, cursor, 10, hits, cursor=cursor) == [10, 0, 0]
+    cursor, hits = team.new_cursor(), np.zeros(100, np.int32)
+    assert team.run(3, mark, cursor, 10, hits, cursor=cursor) == [10, 0, 0]
     assert (hits == 1).all()
 
 
@@ -188,7 +188,7 @@ g = troth.generate("path", n=5000)
 mate = troth.match(g, threads=2).mate.tolist()
 child = os.fork()
 signal.alarm(40)  # rather than wait for threads that are not there
-fine = _team.run(1, lambda worker: worker) == [0] and troth.match(g, threads=2).mate.tolist() == mate
+fine = team.run(1, lambda worker: worker) == [0] and troth.match(g, threads=2).mate.tolist() == mate
 if child == 0:
     os._exit(0 if fine else 1)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 or not fine)
@@ -201,24 +201,24 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 or not fine)
 
 def test_numbers_of_threads(monkeypatch):
     monkeypatch.setenv("TROTH_NUM_THREADS", "4")
-    assert [_team.thread_count(None, work, 100) for work in (0, 99, 100, 350, 10**9)] == [1, 1, 2, 4, 4]
-    for given in (1, 9, _team.MAX_THREADS, np.int32(5), np.uint64(5)):
-        assert _team.thread_count(given, 0) == given
-        assert type(_team.thread_count(given, 0)) is int
-    for given in (0, -1, 2.5, True, False, "2", np.float32(1), _team.MAX_THREADS + 1, 10**30):
+    assert [team.thread_count(None, work, 100) for work in (0, 99, 100, 350, 10**9)] == [1, 1, 2, 4, 4]
+    for given in (1, 9, team.MAX_THREADS, np.int32(5), np.uint64(5)):
+        assert team.thread_count(given, 0) == given
+        assert type(team.thread_count(given, 0)) is int
+    for given in (0, -1, 2.5, True, False, "2", np.float32(1), team.MAX_THREADS + 1, 10**30):
         with pytest.raises(TrothError, match="give a whole number from 1 to 1024") as refusal:
-            _team.thread_count(given, 0)
+            team.thread_count(given, 0)
         assert "\n" not in str(refusal.value)
 
 
 def test_the_environment_decides_the_default(monkeypatch):
     monkeypatch.delenv("TROTH_NUM_THREADS", raising=False)
-    cores = _team.available_cores()
+    cores = team.available_cores()
     assert 1 <= cores <= (os.cpu_count() or 1)
-    for wish, found in [("3", 3), ("1", 1), (str(_team.MAX_THREADS), _team.MAX_THREADS), ("", cores)]:
+    for wish, found in [("3", 3), ("1", 1), (str(team.MAX_THREADS), team.MAX_THREADS), ("", cores)]:
         monkeypatch.setenv("TROTH_NUM_THREADS", wish)
-        assert _team.available_cores() == found
+        assert team.available_cores() == found
     for wish in ("0", "-2", "many", "1.5", "²", "99999"):
         monkeypatch.setenv("TROTH_NUM_THREADS", wish)
         with pytest.raises(TrothError, match=f"TROTH_NUM_THREADS='{wish}': give a whole number from 1 to 1024"):
-            _team.available_cores()
+            team.available_cores()

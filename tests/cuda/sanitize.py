@@ -10,7 +10,7 @@ import numpy as np
 
 import troth
 from troth.cuda import suitor
-from troth.cuda._device import cupy
+from troth.arrays import cupy
 
 ENGINES = [
     ("suitor", {}),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import troth.cuda
-from troth.cuda._launch import OPTIONS, source
+from troth.kernels.launch import OPTIONS, source
 
 nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed: NVRTC cannot be called")
 

@@ -17,7 +17,7 @@ from corpus import TIES, ULP, corpus, on_corpus, order_of
 
 import troth
 from troth import api, reference
-from troth.cuda._device import cupy
+from troth.arrays import cupy
 from troth.engines import TABLE
 from troth.errors import TrothError
 from troth.graph import Graph

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import troth
 from troth.cpu import coarsen as cpu
 from troth.cuda import coarsen as cuda
-from troth.cuda._device import cupy
+from troth.arrays import cupy
 from troth.graph import Graph
 
 pytestmark = pytest.mark.gpu

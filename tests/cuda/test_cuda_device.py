@@ -10,8 +10,9 @@ from corpus import corpus
 
 import troth
 from troth import api
-from troth.cuda import _device, transfer
-from troth.cuda._device import check_room, count_devices, device_number, in_gib, is_on_device, using
+from troth import arrays
+from troth.cuda import transfer
+from troth.arrays import check_room, count_devices, device_number, in_gib, is_on_device, using
 from troth.errors import DeviceMemoryError, TrothError
 
 MIB, GIB = 2**20, 2**30
@@ -95,7 +96,7 @@ def refusal(call, *args, **options) -> str:
 
 def test_without_cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    reason = refusal(_device.cupy.__wrapped__)
+    reason = refusal(arrays.cupy.__wrapped__)
     assert reason.startswith('device="cuda": CuPy is not installed; pip install "troth[cuda13]"')
     assert reason.endswith('or choose device="cpu"')
 
@@ -106,7 +107,7 @@ def test_a_cupy_that_does_not_load(monkeypatch, tmp_path, words):
     (tmp_path / "cupy.py").write_text(f"raise ImportError({words!r})\n")
     monkeypatch.delitem(sys.modules, "cupy", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    reason = refusal(_device.cupy.__wrapped__)
+    reason = refusal(arrays.cupy.__wrapped__)
     assert reason.startswith('device="cuda": CuPy does not load (')
     assert "pip install" in reason
 
@@ -141,7 +142,7 @@ def test_count_devices_without_cupy(monkeypatch):
 def test_is_available(play, monkeypatch, count, available):
     monkeypatch.setattr(_device, "find_spec", lambda name: name)
     play(count=count)
-    assert _device.is_available.__wrapped__() is available
+    assert arrays.is_available.__wrapped__() is available
 
 
 def test_is_available_without_cupy(monkeypatch):
@@ -151,7 +152,7 @@ def test_is_available_without_cupy(monkeypatch):
     monkeypatch.setattr(_device, "cupy", broken)
     for spec in (None, "cupy"):
         monkeypatch.setattr(_device, "find_spec", lambda name, spec=spec: spec)
-        assert _device.is_available.__wrapped__() is False
+        assert arrays.is_available.__wrapped__() is False
 
 
 def test_device_number(play):

@@ -10,14 +10,16 @@ from gating import SQUARE, cleaned
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from troth.api import match
-from troth.cpu import gate as cpu_gate
+from troth.api.calls import match
+from troth.gate import cpu as cpu_gate
 from troth.cuda import gate
-from troth.cuda._device import cupy
+from troth.arrays import cupy
 from troth.errors import TrothError
-from troth.graph import SYMMETRIZE, WEIGHTS, Edges, Graph, Matrix, as_graph
-from troth.interop.cupy import Sparse
-from troth.verify import verify
+from troth.api.opening import as_graph
+from troth.graph import Graph, SYMMETRIZE, WEIGHTS
+from troth.inputs import Edges, Matrix
+from troth.inputs import Sparse
+from troth.api.checking import verify
 
 pytestmark = pytest.mark.gpu
 

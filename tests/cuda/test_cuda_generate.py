@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from troth.cli import main
-from troth.cuda._launch import launch, load, source
-from troth.cuda.generate import DRAWS, PROGRAMS, TILE
+from troth.kernels.launch import launch, load, source
+from troth.families.cuda import DRAWS, PROGRAMS, TILE
 from troth.errors import DeviceMemoryError, TrothError
-from troth.generate import FAMILIES, RULES, from_spec, generate, host
-from troth.generate.weights import DTYPES
+from troth.families import FAMILIES, RULES, from_spec, generate, host
+from troth.families.weights import DTYPES
 from troth.io import write
 
 pytestmark = pytest.mark.gpu

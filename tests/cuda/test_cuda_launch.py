@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from troth.cuda._launch import Memory, as_argument, struct
+from troth.kernels.launch import Memory, struct
+from troth.order import as_argument
 from troth.order import make_order
 
 

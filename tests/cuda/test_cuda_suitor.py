@@ -32,8 +32,8 @@ from hypothesis import strategies as st
 import troth
 from troth import reference
 from troth.cuda import suitor
-from troth.cuda._device import cupy
-from troth.cuda._launch import source
+from troth.arrays import cupy
+from troth.kernels.launch import source
 from troth.cuda.suitor import LONG, PIECE, SHORT, run
 from troth.graph import Graph
 
@@ -175,7 +175,7 @@ def test_hubs_that_agree(length, coarse, ties):
     hubs = 9
     edges = [(u, hubs + v, 1 + v // 3 * (ULP if coarse else 1)) for u in range(hubs) for v in range(length)]
     graph = build([*edges, (hubs + length, hubs + length + 1, 1e300 if coarse else 1)], dtype=np.float64)
-    assert bool(order_of(graph).coarse) == coarse
+    assert bool(order_of(graph).lossy) == coarse
     check(graph, ties)
 
 
@@ -188,7 +188,7 @@ def test_a_chain_of_hubs(leaves, coarse):
     light = [(i, hubs + i * leaves + v, 0.5 + v % 4 / 64) for i in range(hubs) for v in range(leaves)]
     far = hubs * (leaves + 1)
     graph = build([*spine, *light, (far, far + 1, 1e300 if coarse else 1)], dtype=np.float64)
-    assert bool(order_of(graph).coarse) == coarse
+    assert bool(order_of(graph).lossy) == coarse
     for ties in TIES:
         check(graph, ties)
 
@@ -208,14 +208,14 @@ def test_thresholds_are_those_of_the_kernels():
 @pytest.mark.parametrize(("n", "m"), [(60, 900), (900, 2500), (2500, 20_000)])
 def test_coarse_prefixes_are_settled_exactly(n, m, weigh, ties):
     graph = drawn(n, m, weigh)
-    assert order_of(graph).coarse
+    assert order_of(graph).lossy
     check(graph, ties)
 
 
 @every_tie
 def test_prefixes_that_are_exact_in_wide_types(ties):
     graph = drawn(900, 4000, lambda rng, m: rng.integers(1, 4, m).astype(float))
-    assert not order_of(graph).coarse
+    assert not order_of(graph).lossy
     wanted = reference.greedy(graph, order_of(graph, ties)).tolist()
     for kind in ("float64", "float32", "int64", "uint64", "uint16"):
         check(Graph(graph.indptr, graph.indices, graph.weights.astype(kind)), ties, wanted=wanted)
@@ -257,7 +257,7 @@ def test_long_chains(kind, rising):
     if kind == "coarse":
         far = [(n, n + 1, 1e300)]
         graph = build([(i, i + 1, 1 + w * ULP) for i, w in enumerate(weights)] + far, dtype=np.float64)
-        assert order_of(graph).coarse
+        assert order_of(graph).lossy
     else:
         graph = path(weights, kind)
     wanted = np.arange(graph.n) ^ 1

@@ -29,10 +29,10 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
-from troth.cuda._device import cupy
-from troth.cuda._launch import OPTIONS, source
+from troth.arrays import cupy
+from troth.kernels.launch import OPTIONS, source
 from troth.cuda.suitor_variants import run
-from troth.engines import NAIM as VARIANTS
+from troth.contract import NAIM as VARIANTS
 from troth.graph import Graph
 from troth.order import priorities
 
@@ -106,7 +106,7 @@ def test_every_type(dtype):
 @pytest.mark.parametrize("weigh", [small_integers, near_ties])
 def test_every_number(variant, chunk, weigh):
     graph, wanted = contested(weigh)
-    assert bool(order_of(graph).coarse) == (weigh is near_ties)
+    assert bool(order_of(graph).lossy) == (weigh is near_ties)
     for block in BLOCKS:
         for k in BALANCE:
             numbers = {"threads_per_block": block, "vertices_per_warp": chunk, "balance_rounds": k}

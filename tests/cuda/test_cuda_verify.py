@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 import troth
 from troth import reference
 from troth.cpu import verify as cpu
-from troth.cpu.verify import BLOCK
+from troth.cpu.checks import BLOCK
 from troth.cuda import verify as cuda
-from troth.cuda._device import cupy
-from troth.cuda._launch import load
-from troth.cuda.verify import PATIENCE, PIECE, PROGRAMS, split_rows
+from troth.arrays import cupy
+from troth.kernels.launch import load
+from troth.cuda.checks import PATIENCE, PIECE, PROGRAMS, split_rows
 from troth.errors import TrothError
-from troth.graph import Graph, as_graph
-from troth.matching import Matching
-from troth.verify import certificate, verify
+from troth.api.opening import as_graph
+from troth.graph import Graph
+from troth.api.result import Matching
+from troth.api.checking import certificate, verify
 
 pytestmark = pytest.mark.gpu
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from troth.errors import TrothError
-from troth.graph import as_graph
-from troth.interop.networkx import networkx_to_edges
+from troth.api.opening import as_graph
+from troth.neighbours.networkx import networkx_to_edges
 
 networkx = pytest.importorskip("networkx")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from troth.api import match
+from troth.api.calls import match
 from troth.errors import TrothError
-from troth.graph import as_graph
-from troth.interop.tables import edges_to_table, table_to_edges
+from troth.api.opening import as_graph
+from troth.neighbours.tables import edges_to_table, table_to_edges
 
 PACKAGES = ("pandas", "polars", "pyarrow")
 

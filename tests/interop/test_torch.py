@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from gating import SQUARE, cleaned
 
 from troth.errors import TrothError
-from troth.graph import Graph, as_graph
+from troth.api.opening import as_graph
+from troth.graph import Graph
 
 # torch says of compressed tensors that they are in beta state, and of all sparse ones that it does not check them.
 pytestmark = [

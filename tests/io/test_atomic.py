@@ -6,7 +6,8 @@ import pytest
 from corpus import build
 
 from troth.errors import TrothError
-from troth.io import atomic_path, read, write, write_mates
+from troth.api.opening import read
+from troth.io import atomic_path, write, write_mates
 
 SUFFIXES = (".mtx", ".mtx.gz", ".graph", ".npz", ".csr", ".csv", ".parquet")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from troth.errors import TrothError
-from troth.io import read
+from troth.api.opening import read
 
 OPTIONS = {"weights": "abs", "symmetrize": "max"}
 EDGE_LISTS = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from troth.io import read, read_input
+from troth.api.opening import read
+from troth.io import read_input
 
 TRIANGLE = [[0, 5, 6], [5, 0, 7], [6, 7, 0]]
 FILES = {

@@ -14,7 +14,8 @@ import scipy.sparse
 from corpus import build
 
 from troth.errors import TrothError
-from troth.io import read, read_mates, write
+from troth.api.opening import read
+from troth.io import read_mates, write
 
 BANNER = "%%MatrixMarket matrix coordinate real general\n"
 RUBBISH = bytes(range(256)) * 8

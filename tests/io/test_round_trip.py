@@ -11,7 +11,8 @@ from corpus import build, graphs, on_corpus
 from hypothesis import given
 
 from troth.errors import TrothError
-from troth.io import read, read_mates, write, write_mates
+from troth.api.opening import read
+from troth.io import read_mates, write, write_mates
 from troth.io.csr import open_csr
 
 MATRICES = (".mtx", ".mtx.gz", ".graph", ".graph.gz", ".metis", ".npz", ".csr")

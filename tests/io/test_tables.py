@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from troth.errors import TrothError
-from troth.io import read, read_input
+from troth.api.opening import read
+from troth.io import read_input
 
 
 def table(tmp_path, content: str | bytes, name: str = "table.csv", **options):

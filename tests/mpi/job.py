@@ -28,7 +28,8 @@ import pytest
 import troth
 from troth import mpi
 from troth.cli import main
-from troth.mpi import shared, sources
+from troth.mpi import sources
+from troth.ranks import shared
 
 TIES = ("hash", "low", "high")
 ENGINES = (

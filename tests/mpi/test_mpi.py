@@ -17,7 +17,7 @@ from corpus import CORPUS, DTYPES, TIES, build, order_of
 
 import troth
 from troth import reference
-from troth.mpi import launcher
+from troth.ranks.job import launcher
 
 pytest.importorskip("mpi4py")
 

@@ -9,7 +9,7 @@ from corpus import corpus, path
 from test_stories import check
 
 import troth
-from troth.mpi import launcher
+from troth.ranks.job import launcher
 from troth.viz import steps
 from troth.viz.stories import tell
 

@@ -52,7 +52,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _leaves_speaking(words: Sequence[str], reason: TrothError | str) -> bool:
     """Whether another process says what is wrong: the ranks of a cluster run refuse together, and rank 0 speaks."""
-    from troth.mpi import AgreedError, launched_rank
+    from troth.ranks.job import AgreedError, launched_rank
 
     together = isinstance(reason, AgreedError) or any(word in ("mpi", "--device=mpi") for word in words)
     return together and launched_rank() not in (None, "0")

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from troth.cli._report import Clock, at_least, in_seconds, print_json, print_rows, waiting
-from troth.mpi import launched_rank
+from troth.cli._options import check_output, request_of
+from troth.cli._report import Clock, at_least, in_seconds, print_json, print_rows, show_report, waiting
+from troth.ranks.job import agreeing, ending_the_job, launched_rank, world
+
+if TYPE_CHECKING:
+    from troth.api.request import Request
 
 SUMMED = ("bytes", "messages", "proposals", "scans", "records")
 
 
 def match_on_ranks(
     name: str,
-    algorithm: str,
-    ties: str,
-    threads: int | None,
-    seed: int,
+    asked: tuple[str, str, dict[str, str]],
+    common: dict[str, Any],
     certify: bool,
-    options: dict[str, str],
     partition: str,
     output: Path | None,
     json: bool,
 ) -> None:
-    """Load, match, certify, write. A rank that fails ends the job, and no output is left."""
-    from troth.cli._options import check_output
-    from troth.mpi import agreeing, ending_the_job, world
-    from troth.mpi.matching import check_request
+    """Load, match, certify, write. A rank that fails ends the job, and no output is left.
 
+    ``asked`` and ``common`` are the arguments of ``request_of``, which all ranks agree to refuse.
+    """
     comm = world()
     with ending_the_job(comm):
         with agreeing(comm):
-            check_request(algorithm, threads, options)
+            request = request_of(*asked, **common)
             if output is not None and comm.rank == 0:
                 check_output(output, source=name)
-        facts = _match(comm, name, algorithm, ties, threads, seed, certify, options, partition, output)
+        facts = _match(comm, name, request, certify, partition, output)
     if comm.rank == 0:
         if json:
             print_json(facts)
@@ -46,11 +46,10 @@ def match_on_ranks(
 def verify_on_ranks(name: str, mates: Path, certify: bool, promised: bool, partition: str, json: bool) -> bool:
     """Load and check; a rank reads its rows and keeps the mates of its own vertices. Whether all is fine."""
     from troth import mpi
-    from troth.cli.verify import show_report
 
     comm, clock = mpi.world(), Clock()
     with mpi.ending_the_job(comm), _waiting(comm, "reading") as report:
-        graph = mpi.load(name, comm, partition)
+        graph = mpi.load(name, comm=comm, partition=partition)
         clock.lap("read")
         report("checking")
         found = mpi.verify(graph, mates, certify=certify, promises_dominance=promised)
@@ -85,16 +84,19 @@ def _graph_rows(facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _match(comm, name, algorithm, ties, threads, seed, certify, options, partition, output) -> dict[str, Any]:
+def _match(
+    comm: Any, name: str, request: Request, certify: bool, partition: str, output: Path | None
+) -> dict[str, Any]:
     from troth import mpi
     from troth.io.mates import write_parts
+    from troth.mpi.result import match_parts
 
     clock, proof = Clock(), None
     with _waiting(comm, "reading") as report:
-        graph = mpi.load(name, comm, partition)
+        graph = mpi.load(name, comm=comm, partition=partition)
         clock.lap("read")
         report("matching")
-        m = mpi.match(graph, algorithm, ties=ties, seed=seed, threads=threads, **options)
+        m = match_parts(request, graph, comm)
         clock.lap("match")
         if certify:
             report("certifying")
@@ -115,12 +117,12 @@ def _match(comm, name, algorithm, ties, threads, seed, certify, options, partiti
     stats = {key: value for key, value in m.stats.items() if key not in SUMMED and key != "seconds"}
     return {
         **_graph_facts(name, graph),
-        "algorithm": algorithm,
+        "algorithm": request.algorithm,
         "device": "mpi",
         "ranks": comm.size,
         "partition": partition,
-        "ties": ties,
-        "seed": seed,
+        "ties": request.ties,
+        "seed": request.seed,
         "pairs": m.cardinality,
         "weight": m.weight,
         "certificate": proof and {"weight": proof.weight, "bound": proof.bound, "ratio": proof.ratio},

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from troth.engines import ALGORITHMS, DEVICES, TABLE, TIES, Engine, check_device, find_engine, read_options
+from troth.engines import ALGORITHMS, DEVICES, TABLE, find_engines
 from troth.errors import TrothError
+from troth.validate import TIES
 
 if TYPE_CHECKING:
+    from troth.api.request import Request
     from troth.graph import Graph
 
 Algorithm = StrEnum("Algorithm", {name: name for name in ALGORITHMS})
@@ -101,7 +103,7 @@ def read_graph(
     seed: int = 0,
 ) -> Graph:
     """The graph that GRAPH and the reading options mean."""
-    from troth.io import read
+    from troth.api.opening import read
 
     names = tuple(columns.split(",")) if columns is not None else None
     return read(name, weights=weights, symmetrize=symmetrize, base=base, columns=names, seed=seed)
@@ -132,19 +134,29 @@ def read_assignments(items: Iterable[str]) -> dict[str, str]:
     return values
 
 
-def choose_engine(algorithm: str, device: str, given: dict[str, str], gpu_threads: int | None) -> Engine:
-    """The engine that is meant; ``gpu_threads`` joins the options ``given``. Refuses what cannot be met."""
+def request_of(
+    algorithm: str,
+    device: str,
+    options: dict[str, str],
+    *,
+    ties: str,
+    seed: int,
+    threads: int | None,
+    gpu_threads: int | None = None,
+    no_ranks: str = "",
+) -> Request:
+    """What the options of a command ask for; refuses what cannot be met before any work is done for it."""
+    from troth.api.request import make_request
+
     if gpu_threads is not None:
-        if "gpu_threads" in given:
+        if "gpu_threads" in options:
             raise TrothError("--gpu-threads and -O gpu_threads say the same; leave one")
-        given["gpu_threads"] = str(gpu_threads)
-    engine = find_engine(algorithm, device, given)
-    if gpu_threads is not None and "gpu_threads" not in engine.options:
-        able = ", ".join(f"{row.algorithm} on {row.device}" for row in TABLE if "gpu_threads" in row.options)
-        raise TrothError(f"{algorithm} on {engine.device} takes no --gpu-threads: choose {able}, or leave it out")
-    read_options(engine, given)
-    check_device(engine, device)
-    return engine
+        options = {**options, "gpu_threads": str(gpu_threads)}
+        engine = find_engines(algorithm, device, options)[0]
+        if "gpu_threads" not in engine.options:
+            able = ", ".join(f"{row.algorithm} on {row.device}" for row in TABLE if "gpu_threads" in row.options)
+            raise TrothError(f"{algorithm} on {engine.device} takes no --gpu-threads: choose {able}, or leave it out")
+    return make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options, no_ranks=no_ranks)
 
 
 def check_output(path: Path, graph: bool = False, source: str | None = None) -> None:
@@ -152,7 +164,7 @@ def check_output(path: Path, graph: bool = False, source: str | None = None) -> 
 
     ``source`` is the GRAPH where the output must not replace it.
     """
-    from troth.io import check_target, format_of
+    from troth.io import check_target, csr, format_of
     from troth.io.atomic import behind_link, is_replaceable
 
     if not is_replaceable(path):
@@ -169,7 +181,7 @@ def check_output(path: Path, graph: bool = False, source: str | None = None) -> 
         raise TrothError(f"{path}: this is a part of the graph; choose another name for the output")
     if not target.exists():
         return
-    if not target.is_file() and not (graph and format_of(path) == "csr"):
+    if not target.is_file() and not (graph and format_of(path) is csr):
         raise TrothError(f"{path}: a folder stands there; choose another name")
     if source is not None and os.path.exists(source) and target.samefile(source):
         raise TrothError(f"{path}: this is the graph itself; choose another name for the output")

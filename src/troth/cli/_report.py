@@ -8,12 +8,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from troth.words import as_json
+
 if TYPE_CHECKING:
+    from troth.api.checking import Report
     from troth.graph import Graph
 
 PATIENCE = 1.0  # seconds before the bar appears
@@ -38,20 +43,7 @@ def print_rows(rows: dict[str, Any]) -> None:
 
 def print_json(value: Any) -> None:
     """One line of strict JSON."""
-    typer.echo(json.dumps(_strict(value), allow_nan=False))
-
-
-def _strict(value: Any) -> Any:
-    """The value in types that JSON has; an infinite sum becomes null, for JSON has no infinity."""
-    if isinstance(value, dict):
-        return {str(name): _strict(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_strict(item) for item in value]
-    if hasattr(value, "tolist"):
-        return _strict(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+    typer.echo(json.dumps(as_json(value), allow_nan=False))
 
 
 def graph_facts(name: str, graph: Graph) -> dict[str, Any]:
@@ -143,3 +135,33 @@ class Clock:
     def lap(self, phase: str) -> None:
         now = perf_counter()
         self.seconds[phase], self._last = now - self._last, now
+
+
+def show_report(
+    facts: dict[str, Any], rows: dict[str, Any], mates: Path, found: Report, clock: Clock, json: bool
+) -> None:
+    """Print what was found about the mates of a graph: its facts for JSON, its rows for people."""
+    if json:
+        print_json({**facts, "mates": mates, "ok": found.ok, **asdict(found), "seconds": clock.seconds})
+        return
+    asked = "" if found.promises_dominance else " (not asked for)"
+    print_rows(
+        {
+            **rows,
+            "mates": mates,
+            "valid": _yes(found.valid),
+            "maximal": _yes(found.maximal) if found.valid else None,
+            "dominant": _yes(found.dominant) + asked if found.valid else None,
+            "weight": f"{found.weight:,}" if found.weight is not None else None,
+            "ratio": f"at least {at_least(found.ratio)} of the optimum, which is at most {found.bound:,}"
+            if found.ratio is not None
+            else None,
+            "reason": found.reason or None,
+            "seconds": in_seconds(clock.seconds),
+            "result": "fine" if found.ok else "a check failed",
+        }
+    )
+
+
+def _yes(answer: bool) -> str:
+    return "yes" if answer else "no"

@@ -16,7 +16,7 @@ from troth.errors import TrothError
 from troth.words import counted
 
 if TYPE_CHECKING:
-    from troth.coarsen import Level
+    from troth.api.coarsening import Level
 
 EVERY = "{}"  # in a file's name: one file a level
 
@@ -86,11 +86,12 @@ def coarsen(
       troth coarsen rmat:scale=18 --stop 500 --max-vertex-weight 2000
       troth coarsen mesh.graph -o level-{}.csr --map map-{}.txt
     """
-    import troth
-    from troth.coarsen import find_local_engine
+    from troth.api.coarsening import Plan, build_hierarchy
 
     options = o.read_assignments(option or ())
-    find_local_engine(algorithm.value, device, options)
+    request = o.request_of(
+        algorithm.value, device, options, ties=ties.value, seed=seed, threads=threads, no_ranks="hierarchies"
+    )
     limit = None if max_vertex_weight is None else _limit(max_vertex_weight)
     for file in (output, map_file):
         if file is not None and EVERY in str(file.parent):
@@ -101,20 +102,7 @@ def coarsen(
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
         clock.lap("read")
         report("coarsening")
-        found = troth.hierarchy(
-            g,
-            stop=stop,
-            algorithm=algorithm.value,
-            device=device,
-            ties=ties.value,
-            seed=seed,
-            threads=threads,
-            max_vertex_weight=limit,
-            twohop=twohop,
-            levels=levels,
-            progress=report,
-            **options,
-        )
+        found = build_hierarchy(request, g, Plan(stop, levels, limit, twohop, report))
         clock.lap("coarsen")
         if output is not None or map_file is not None:
             report("writing")
@@ -175,7 +163,7 @@ def _write(
     """Write what is asked for; returns the two names, None for one of levels of which there are none."""
     import numpy as np
 
-    from troth.io import write, write_mates
+    from troth.io import write_graph, write_mates
 
     coarser = list(enumerate(levels[1:], 1))
     graphs, maps = {}, {}
@@ -191,7 +179,7 @@ def _write(
         maps = {map_file: where}
     _check_names(source, graphs, maps)  # all of them, before the first is written
     for name, graph in graphs.items():
-        write(graph, name)
+        write_graph(graph, name)
     for name, where in maps.items():
         write_mates(where, name)
     return tuple(file if coarser or EVERY not in str(file) else None for file in (output, map_file))

@@ -30,13 +30,13 @@ def convert(
       troth convert graph.mtx.gz graph.csr
       troth convert web.mtx web.graph --weights unit --symmetrize max
     """
-    from troth.io import write
+    from troth.io import write_graph
 
     o.check_output(file, graph=True)
     with waiting("reading") as report:
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
         report("writing")
-        write(g, file)
+        write_graph(g, file)
     if json:
         print_json({**graph_facts(graph, g), "output": file})
     else:

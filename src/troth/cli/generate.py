@@ -16,7 +16,7 @@ class FamilyHelp(TyperCommand):
     """A command whose help ends with the table of families, which is loaded only when it is shown."""
 
     def format_help(self, ctx, formatter) -> None:
-        from troth.generate import ALIASES, COMMON, FAMILIES, RULES
+        from troth.families import ALIASES, COMMON, FAMILIES, RULES
 
         super().format_help(ctx, formatter)
         with formatter.section("Families"):
@@ -29,7 +29,7 @@ class FamilyHelp(TyperCommand):
 
 
 def _signature(name: str) -> str:
-    from troth.generate import FAMILIES
+    from troth.families import FAMILIES
 
     words = (p.name if p.default is None else f"{p.name}={p.default}" for p in FAMILIES[name].params)
     return f"{name} {' '.join(words)}"
@@ -56,8 +56,8 @@ def generate(
       troth generate grid rows=1000 cols=1000 weights=unit -o grid.csr
       troth generate er n=1e5 degree=16 weights=integers high=100 seed=7 -o er.graph.gz
     """
-    from troth.generate import from_spec
-    from troth.io import write
+    from troth.families import from_spec
+    from troth.io import write_graph
 
     o.check_output(output, graph=True)
     name, _, given = family.partition(":")
@@ -65,7 +65,7 @@ def generate(
     with waiting("generating") as report:
         g = from_spec(spec)
         report("writing")
-        write(g, output)
+        write_graph(g, output)
     if json:
         print_json({**graph_facts(spec, g), "output": output})
     else:

@@ -10,11 +10,11 @@ from typer.core import TyperCommand
 
 from troth.cli import _options as o
 from troth.cli._report import Clock, at_least, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
-from troth.engines import TABLE, Engine
+from troth.engines import TABLE, Engine, find_engines
 from troth.errors import TrothError
 
 if TYPE_CHECKING:
-    from troth.matching import Matching
+    from troth.api.result import Matching
 
 
 PHASES = ("read", "copy", "match", "kernels", "certify", "write")
@@ -95,18 +95,18 @@ def match(
       troth match input1.mtx -a handshake --ties low --device cuda --gpu-threads 1024 -o match1.txt
       mpiexec -n 4 troth match graph.csr --device mpi --partition block -o mates.txt
     """
-    import troth
+    from troth.api.calls import match_graph
     from troth.io import write_mates
 
     options = o.read_assignments(option or ())
-    engine = o.choose_engine(algorithm.value, device, options, gpu_threads)
-    if engine.device == "mpi":
+    common = {"ties": ties.value, "seed": seed, "threads": threads, "gpu_threads": gpu_threads}
+    if find_engines(algorithm.value, device, options)[0].device == "mpi":
         o.refuse_reading(weights, symmetrize, base, columns)
         from troth.cli._mpi import match_on_ranks
 
-        words = algorithm.value, ties.value, threads, seed, certify, options, partition or "block", output, json
-        match_on_ranks(graph, *words)
+        match_on_ranks(graph, (algorithm.value, device, options), common, certify, partition or "block", output, json)
         return
+    request = o.request_of(algorithm.value, device, options, **common)
     if partition is not None:
         raise TrothError("--partition is for --device mpi: leave it out")
     if output is not None:
@@ -116,9 +116,7 @@ def match(
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
         clock.lap("read")
         report("matching")
-        m = troth.match(
-            g, algorithm.value, device, ties.value, seed, threads, certify=certify, progress=report, **options
-        )
+        m = match_graph(request, g, certify=certify, progress=report)
         if output is not None:
             report("writing")
             clock.lap("match")

@@ -11,7 +11,7 @@ from troth.cli import _options as o
 from troth.cli._report import waiting
 from troth.engines import ALGORITHMS
 from troth.errors import TrothError
-from troth.mpi import launched_rank
+from troth.ranks.job import launched_rank
 
 
 def show(
@@ -60,7 +60,16 @@ def show(
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
         report("watching")
         name = Path(graph).name.encode(errors="backslashreplace").decode()  # a file's name may be no text
-        html = steps(g, algorithm.value, ties.value, seed, ranks, partition, name, **options)
+        html = steps(
+            g,
+            algorithm=algorithm.value,
+            ties=ties.value,
+            seed=seed,
+            ranks=ranks,
+            partition=partition,
+            name=name,
+            **options,
+        )
         with atomic_path(output) as beside:
             beside.write_text(html, encoding="utf-8")
     typer.echo(f"{output} is written; open it in a browser")

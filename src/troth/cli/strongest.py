@@ -1,4 +1,4 @@
-"""``troth strongest``: the heaviest neighbour of every vertex, as in the CS 314 project."""
+"""``troth strongest``: the heaviest neighbour of every vertex, the first step of handshaking."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def strongest(
     """Find the heaviest neighbour of every vertex.
 
     Line v holds the neighbour of v, -1 where it has none; the time goes to stderr. With --gpu-threads the kernels of
-    the CS 314 project run, each on so many threads.
+    the course project run, each on so many threads.
 
     \b
     Examples:
@@ -39,11 +39,12 @@ def strongest(
       troth strongest input1.mtx --device cuda --gpu-threads 1024 -o strong1.txt
       troth strongest grid:rows=3,cols=3
     """
-    import troth
+    from troth.api.calls import strongest_of
     from troth.io import write_mates
 
-    if o.choose_engine("handshake", device, {}, gpu_threads).device == "cuda":
-        device = device.replace("auto", "cuda")  # a number of GPU threads means a GPU
+    request = o.request_of(
+        "handshake", device, {}, ties=ties.value, seed=seed, threads=threads, gpu_threads=gpu_threads
+    )
     if output is not None:
         o.check_output(output, source=graph)
     clock = Clock()
@@ -51,7 +52,7 @@ def strongest(
         g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
         clock.lap("read")
         report("looking")
-        found = troth.strongest(g, device, ties.value, seed, threads, gpu_threads)
+        found = strongest_of(request, g)
         clock.lap("strongest")
         if output is not None:
             report("writing")

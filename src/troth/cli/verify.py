@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from troth.cli import _options as o
-from troth.cli._report import Clock, at_least, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
+from troth.cli._report import Clock, graph_facts, graph_rows, show_report, waiting
 from troth.errors import TrothError
-
-if TYPE_CHECKING:
-    from troth.verify import Report
 
 
 def verify(
@@ -82,33 +78,3 @@ def verify(
         ok = found.ok
     if not ok:
         raise typer.Exit(1)
-
-
-def show_report(
-    facts: dict[str, Any], rows: dict[str, Any], mates: Path, found: Report, clock: Clock, json: bool
-) -> None:
-    """Print what was found about the mates of a graph: its facts for JSON, its rows for people."""
-    if json:
-        print_json({**facts, "mates": mates, "ok": found.ok, **asdict(found), "seconds": clock.seconds})
-        return
-    asked = "" if found.promises_dominance else " (not asked for)"
-    print_rows(
-        {
-            **rows,
-            "mates": mates,
-            "valid": _yes(found.valid),
-            "maximal": _yes(found.maximal) if found.valid else None,
-            "dominant": _yes(found.dominant) + asked if found.valid else None,
-            "weight": f"{found.weight:,}" if found.weight is not None else None,
-            "ratio": f"at least {at_least(found.ratio)} of the optimum, which is at most {found.bound:,}"
-            if found.ratio is not None
-            else None,
-            "reason": found.reason or None,
-            "seconds": in_seconds(clock.seconds),
-            "result": "fine" if found.ok else "a check failed",
-        }
-    )
-
-
-def _yes(answer: bool) -> str:
-    return "yes" if answer else "no"

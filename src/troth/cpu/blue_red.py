@@ -18,15 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from troth.cpu._atomics import load
-from troth.cpu._jit import kernel, spliced
-from troth.cpu._queue import CHUNK, append, new_batches, new_queue
-from troth.cpu._rows import heaviest, luckiest, over, rows_of
-from troth.cpu._team import FAR, new_cursor, take, thread_count
-from troth.cpu._team import run as run_team
-from troth.engines import BEST_P
+from troth.contract import Context, Result
 from troth.graph import Graph
+from troth.kernels.atomics import load
+from troth.kernels.jit import kernel, spliced
+from troth.kernels.queue import CHUNK, append, new_batches, new_queue
+from troth.kernels.team import FAR, new_cursor, over, take, thread_count
+from troth.kernels.team import run as run_team
 from troth.order import COLOUR, PROPOSE, Order, hash2
+from troth.rows import heaviest, luckiest, rows_of
+from troth.words import BEST_P
 
 SMALL = 1024  # active vertices; a round with fewer is over before a team is awake
 HISTORY = 4096  # rounds after which ``small_rounds`` reports
@@ -140,20 +141,25 @@ def small_rounds(worker, cursor, inner, r, rule, active, spare, rows, batches, w
 
 
 def run(
-    graph: Graph, order: Order, *, threads=None, seed=0, progress=None, mode="weighted", p=BEST_P, rounds=None
-) -> tuple[np.ndarray, dict]:
-    """The engine; see ``engines.py``. ``stats["fractions"]`` are the fractions of vertices matched after each round."""
-    rule = Rule(np.uint64(seed), np.uint64(int(p * 2**64)), mode == "weighted", order)
+    graph: Graph,
+    order: Order,
+    context: Context,
+    *,
+    mode: str = "weighted",
+    p: float = BEST_P,
+    rounds: int | None = None,
+) -> Result:
+    """The engine; see ``contract.py``. ``counts["fractions"]`` are the fractions of vertices matched after each round."""
+    rule = Rule(context.seed, np.uint64(int(p * 2**64)), mode == "weighted", order)
     n, rows = graph.n, rows_of(graph)
-    threads = thread_count(threads, n + len(graph.indices))
+    threads = thread_count(context.threads, n + len(graph.indices))
     mate, proposal, colour = np.full(n, -1, np.int32), np.empty(n, np.int32), np.zeros(n, np.int8)
     active, spare, witness = new_queue(n, np.arange(n, dtype=np.int32)), new_queue(n), graph.indptr[:-1].copy()
     batches = new_batches(threads)
     found, read = [], 0  # the pairs of each round, and the entries read
     while rounds is None or len(found) < rounds:
         r, count = np.uint64(len(found)), int(active.tail[0])
-        if progress is not None:
-            progress("match", 2 * sum(found), n)
+        context.report(2 * sum(found), n)
         if count <= SMALL:
             pairs = np.empty(HISTORY if rounds is None else min(HISTORY, rounds - len(found)), np.int64)
             cursor, state = new_cursor(), (batches, witness, colour, proposal, mate, pairs)
@@ -178,4 +184,5 @@ def run(
         found.append(sum(part[0] for part in parts))
         read += sum(part[1] for part in parts)
     fractions = (2 * np.cumsum(found, dtype=np.int64) / max(n, 1)).tolist()
-    return mate, {"rounds": len(found), "fractions": fractions, "edges_read": read, "threads": threads}
+    counts = {"rounds": len(found), "fractions": fractions, "edges_read": read, "threads": threads}
+    return Result(mate, counts, {})

@@ -39,14 +39,14 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from troth.cpu import _team
-from troth.cpu._atomics import fetch_add, prefetch
-from troth.cpu._bits import LANES, count_below, trailing_zeros
-from troth.cpu._jit import inlined, kernel
-from troth.cpu._rows import heaviest, plain_weights, rows_of
-from troth.cpu._sort import radix_sort
 from troth.graph import Graph
+from troth.kernels import team
+from troth.kernels.atomics import fetch_add, prefetch
+from troth.kernels.bits import LANES, count_below, trailing_zeros
+from troth.kernels.jit import inlined, kernel
+from troth.kernels.sort import radix_sort
 from troth.order import ONE, Order, mix64
+from troth.rows import heaviest, plain_weights, rows_of
 
 BLOCK = 4096  # vertices that a worker takes at a time
 SMALL = 2**15  # vertices and entries; work on fewer is done before a team is awake
@@ -80,10 +80,10 @@ class Clusters(NamedTuple):
 
 def _over(total: int, block: int, threads: int, work: Callable, *args) -> list:
     """Run ``work(worker, cursor, block, *args)`` on a team whose workers take blocks of 0..total-1."""
-    cursor = _team.new_cursor()
+    cursor = team.new_cursor()
     if threads == HERE or total <= block:
         return [work(0, cursor, block, *args)]
-    return _team.run(threads, work, cursor, block, *args, cursor=cursor)
+    return team.run(threads, work, cursor, block, *args, cursor=cursor)
 
 
 def columns(vertex_weights: np.ndarray) -> np.ndarray:
@@ -92,7 +92,7 @@ def columns(vertex_weights: np.ndarray) -> np.ndarray:
 
 
 def _threads(threads: int | None, work: int) -> int:
-    threads = _team.thread_count(threads, work)
+    threads = team.thread_count(threads, work)
     return HERE if work < SMALL else threads
 
 
@@ -104,7 +104,7 @@ def count_first(worker, cursor, block, mate, counts):
     """counts[b] = how many vertices of block b are the first of their pair, or alone."""
     n = len(mate)
     while True:
-        start = _team.take(cursor, block)
+        start = team.take(cursor, block)
         if start >= n:
             return
         count = 0
@@ -118,7 +118,7 @@ def number_pairs(worker, cursor, block, mate, starts, first, code):
     """Fill ``first`` and ``code``; both have one place more, for what need not be written: branches would cost more."""
     n, spare = np.int64(len(mate)), np.uint64(len(first) - 1)
     while True:
-        start = _team.take(cursor, block)
+        start = team.take(cursor, block)
         if start >= n:
             return
         c = np.uint64(starts[start // block])
@@ -131,24 +131,12 @@ def number_pairs(worker, cursor, block, mate, starts, first, code):
             c += np.uint64(is_first)
 
 
-def number(mate: np.ndarray, threads: int | None = None, graph: Graph | None = None) -> Clusters:
-    """The clusters of a matching, or of any vertices paired. (Only on a GPU it matters in which graph.)"""
-    n = len(mate)
-    threads = _threads(threads, n)
-    starts = np.zeros(-(-n // BLOCK) + 1, np.int64)
-    _over(n, BLOCK, threads, count_first, mate, starts[1:])
-    np.cumsum(starts, out=starts)
-    first, code = np.empty(starts[-1] + 1, np.int32), np.empty(n + 1, np.uint32)
-    _over(n, BLOCK, threads, number_pairs, mate, starts, first, code)
-    return Clusters(mate, first[:-1], code)
-
-
 @kernel
 def gather_members(worker, cursor, block, first, mate, weights, coarse_weights, coarse):
     """coarse[v] = the coarse vertex of v, and the vertex weights of members added up, column by column."""
     count = len(first)
     while True:
-        start = _team.take(cursor, block)
+        start = team.take(cursor, block)
         if start >= count:
             return
         for c in range(np.uint64(start), np.uint64(min(start + block, count))):
@@ -314,7 +302,7 @@ def merge_rows(
     first, mate, code, zero = clusters.first, clusters.mate, clusters.code, scratch.zero
     count = len(first)
     while True:
-        start = _team.take(cursor, block)
+        start = team.take(cursor, block)
         if start >= count:
             return
         stop = min(start + block, count)
@@ -362,7 +350,7 @@ def move_rows(worker, cursor, some, block, places, indptr, indices, weights, new
     """
     least, greatest, union = ~ZERO, ZERO, ZERO
     while True:
-        start = _team.take(cursor, some)
+        start = team.take(cursor, some)
         if start >= len(places):
             return least, greatest, union
         for b in range(start, min(start + some, len(places))):
@@ -378,46 +366,6 @@ def move_rows(worker, cursor, some, block, places, indptr, indices, weights, new
                 union |= np.uint64(word)
 
 
-def new_room(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-    """Where ``contract`` writes rows at first: enough for this graph and for all that are coarser."""
-    kind = graph.weights.dtype if graph.weights.dtype.kind == "f" else np.uint64
-    return np.empty(len(graph.indices), np.int32), np.empty(len(graph.indices), kind)
-
-
-def contract(
-    graph: Graph, clusters: Clusters, vertex_weights: np.ndarray, room: tuple, threads: int | None = None
-) -> tuple[Graph, np.ndarray, bool]:
-    """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type.
-
-    ``room`` is from ``new_room``: the system gives memory page by page, and for a hierarchy it does so once.
-    """
-    threads, count = _threads(threads, graph.n + len(graph.indices)), clusters.size
-    coarse = np.empty(graph.n, np.int32)
-    coarse_weights = np.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
-    members = clusters.first, clusters.mate, columns(vertex_weights), columns(coarse_weights), coarse
-    _over(count, BLOCK, threads, gather_members, *members)
-
-    weights, rows, row_weights = plain_weights(graph), *room
-    lengths, places, taken = np.zeros(count + 1, np.int64), np.empty(-(-count // ROWS), np.int64), _team.new_cursor()
-    kind = np.dtype(np.float64 if weights.dtype.kind == "f" else np.uint64)
-    scratch = _scratch(max(threads, 1), count, kind)
-    given = graph.indptr, graph.indices, weights, clusters, scratch
-    _over(count, ROWS, threads, merge_rows, *given, taken, places, lengths, rows, row_weights)
-
-    indptr = np.cumsum(lengths, out=lengths)
-    indices, new_weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], row_weights.dtype)
-    bits = np.dtype(f"u{row_weights.itemsize}")
-    ends = rows, row_weights.view(bits), indices, new_weights.view(bits)
-    found = _over(len(places), 16, threads, move_rows, ROWS, places, indptr, *ends)
-    least, greatest, unions = zip(*found, strict=True)
-    spread = (int(min(least)), int(max(greatest)), int(np.bitwise_or.reduce(unions))) if len(indices) else None
-    limit = np.array(np.inf, new_weights.dtype).view(bits) if kind == np.float64 else TOO_MUCH
-    spilled = len(indices) > 0 and max(greatest) >= limit
-    if kind == np.uint64:
-        new_weights = new_weights.view(np.int64)
-    return Graph(indptr, indices, new_weights, coarse_weights, weight_range=spread), coarse, spilled
-
-
 # ---- pairs that are no neighbours ----
 
 
@@ -426,7 +374,7 @@ def hash_rows(worker, cursor, block, indptr, indices, vertices, keys):
     """keys[i] = a hash of the neighbours of vertices[i]: equal for twins, leaves of one vertex, and lone vertices."""
     count = len(vertices)
     while True:
-        start = _team.take(cursor, block)
+        start = team.take(cursor, block)
         if start >= count:
             return
         for i in range(start, min(start + block, count)):
@@ -441,7 +389,7 @@ def find_favourites(worker, cursor, block, rows, order, vertices, keys):
     """keys[i] = the strongest neighbour of vertices[i]; those without one have the greatest number."""
     count = len(vertices)
     while True:
-        start = _team.take(cursor, block)
+        start = team.take(cursor, block)
         if start >= count:
             return
         for i in range(start, min(start + block, count)):
@@ -468,22 +416,6 @@ def _pair_equal(keys: np.ndarray, vertices: np.ndarray, mate: np.ndarray, thread
         pair_equal(*radix_sort(keys, vertices, max(threads, 1)), mate)
 
 
-def pair_twins(graph: Graph, vertices: np.ndarray, mate: np.ndarray, threads: int | None = None) -> None:
-    """Pair those of the vertices, which ascend, that have the same neighbours."""
-    threads, keys = _threads(threads, graph.n + len(graph.indices)), np.empty(len(vertices), np.uint64)
-    _over(len(vertices), BLOCK, threads, hash_rows, graph.indptr, graph.indices, vertices, keys)
-    _pair_equal(keys, vertices, mate, threads)
-
-
-def pair_relatives(
-    graph: Graph, order: Order, vertices: np.ndarray, mate: np.ndarray, threads: int | None = None
-) -> None:
-    """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
-    threads, keys = _threads(threads, graph.n + len(graph.indices)), np.empty(len(vertices), np.uint32)
-    _over(len(vertices), BLOCK, threads, find_favourites, rows_of(graph), order, vertices, keys)
-    _pair_equal(keys, vertices, mate, threads)
-
-
 # ---- edges between vertices that are light enough ----
 
 
@@ -501,7 +433,7 @@ def count_fitting(worker, cursor, block, indptr, indices, vertex_weights, limits
     """lengths[v + 1] = how many neighbours of v fit."""
     n = len(indptr) - 1
     while True:
-        start = _team.take(cursor, block)
+        start = team.take(cursor, block)
         if start >= n:
             return
         for v in range(np.uint64(start), np.uint64(min(start + block, n))):
@@ -518,7 +450,7 @@ def copy_fitting(
     """Copy the entries whose neighbours fit."""
     n = len(indptr) - 1
     while True:
-        start = _team.take(cursor, block)
+        start = team.take(cursor, block)
         if start >= n:
             return
         for v in range(np.uint64(start), np.uint64(min(start + block, n))):
@@ -530,14 +462,85 @@ def copy_fitting(
                     to += ONE
 
 
-def fitting_edges(graph: Graph, vertex_weights: np.ndarray, limits: np.ndarray, threads: int | None = None) -> Graph:
-    """The graph without the edges whose ends together weigh more than the limits."""
-    threads, (indptr, indices, bits) = _threads(threads, graph.n + len(graph.indices)), rows_of(graph)
-    vertex_weights, limits = columns(vertex_weights), np.atleast_1d(limits)
-    lengths = np.zeros(graph.n + 1, np.int64)
-    _over(graph.n, BLOCK, threads, count_fitting, indptr, indices, vertex_weights, limits, lengths)
-    new_indptr = np.cumsum(lengths, out=lengths)
-    new_indices, new_bits = np.empty(new_indptr[-1], np.int32), np.empty(new_indptr[-1], bits.dtype)
-    arrays = indptr, indices, bits, vertex_weights, limits, new_indptr, new_indices, new_bits
-    _over(graph.n, BLOCK, threads, copy_fitting, *arrays)
-    return Graph(new_indptr, new_indices, new_bits.view(graph.weights.dtype))
+# ---- the device's part ----
+
+
+class CpuCoarsening:
+    """Coarsening on CPU threads (see ``contract.Coarsening``).
+
+    Rows are written at first where there is room for those of the finest graph, and so for all that are coarser: the
+    system gives memory page by page, and for a hierarchy it does so once.
+    """
+
+    def __init__(self, graph: Graph, threads: int | None = None) -> None:
+        self.threads = threads
+        self._finest, self._room = graph, None
+
+    def _new_room(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._room is None:
+            entries, kind = len(self._finest.indices), self._finest.weights.dtype
+            self._room = np.empty(entries, np.int32), np.empty(entries, kind if kind.kind == "f" else np.uint64)
+        return self._room
+
+    def number_clusters(self, graph: Graph, mate: np.ndarray) -> Clusters:
+        """The clusters of a matching, or of any vertices paired."""
+        n = len(mate)
+        threads = _threads(self.threads, n)
+        starts = np.zeros(-(-n // BLOCK) + 1, np.int64)
+        _over(n, BLOCK, threads, count_first, mate, starts[1:])
+        np.cumsum(starts, out=starts)
+        first, code = np.empty(starts[-1] + 1, np.int32), np.empty(n + 1, np.uint32)
+        _over(n, BLOCK, threads, number_pairs, mate, starts, first, code)
+        return Clusters(mate, first[:-1], code)
+
+    def contract(self, graph: Graph, clusters: Clusters, vertex_weights: np.ndarray) -> tuple[Graph, np.ndarray, bool]:
+        """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type."""
+        threads, count = _threads(self.threads, graph.n + len(graph.indices)), clusters.size
+        coarse = np.empty(graph.n, np.int32)
+        coarse_weights = np.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
+        members = clusters.first, clusters.mate, columns(vertex_weights), columns(coarse_weights), coarse
+        _over(count, BLOCK, threads, gather_members, *members)
+
+        weights, rows, row_weights = plain_weights(graph), *self._new_room()
+        lengths, places, taken = np.zeros(count + 1, np.int64), np.empty(-(-count // ROWS), np.int64), team.new_cursor()
+        kind = np.dtype(np.float64 if weights.dtype.kind == "f" else np.uint64)
+        scratch = _scratch(max(threads, 1), count, kind)
+        given = graph.indptr, graph.indices, weights, clusters, scratch
+        _over(count, ROWS, threads, merge_rows, *given, taken, places, lengths, rows, row_weights)
+
+        indptr = np.cumsum(lengths, out=lengths)
+        indices, new_weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], row_weights.dtype)
+        bits = np.dtype(f"u{row_weights.itemsize}")
+        ends = rows, row_weights.view(bits), indices, new_weights.view(bits)
+        found = _over(len(places), 16, threads, move_rows, ROWS, places, indptr, *ends)
+        least, greatest, unions = zip(*found, strict=True)
+        spread = (int(min(least)), int(max(greatest)), int(np.bitwise_or.reduce(unions))) if len(indices) else None
+        limit = np.array(np.inf, new_weights.dtype).view(bits) if kind == np.float64 else TOO_MUCH
+        spilled = len(indices) > 0 and max(greatest) >= limit
+        if kind == np.uint64:
+            new_weights = new_weights.view(np.int64)
+        return Graph.trusted(indptr, indices, new_weights, coarse_weights, weight_range=spread), coarse, spilled
+
+    def pair_twins(self, graph: Graph, vertices: np.ndarray, mate: np.ndarray) -> None:
+        """Pair those of the vertices, which ascend, that have the same neighbours."""
+        threads, keys = _threads(self.threads, graph.n + len(graph.indices)), np.empty(len(vertices), np.uint64)
+        _over(len(vertices), BLOCK, threads, hash_rows, graph.indptr, graph.indices, vertices, keys)
+        _pair_equal(keys, vertices, mate, threads)
+
+    def pair_relatives(self, graph: Graph, order: Order, vertices: np.ndarray, mate: np.ndarray) -> None:
+        """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
+        threads, keys = _threads(self.threads, graph.n + len(graph.indices)), np.empty(len(vertices), np.uint32)
+        _over(len(vertices), BLOCK, threads, find_favourites, rows_of(graph), order, vertices, keys)
+        _pair_equal(keys, vertices, mate, threads)
+
+    def fitting_edges(self, graph: Graph, vertex_weights: np.ndarray, limits: np.ndarray) -> Graph:
+        """The graph without the edges whose ends together weigh more than the limits."""
+        threads, (indptr, indices, bits) = _threads(self.threads, graph.n + len(graph.indices)), rows_of(graph)
+        vertex_weights, limits = columns(vertex_weights), np.atleast_1d(limits)
+        lengths = np.zeros(graph.n + 1, np.int64)
+        _over(graph.n, BLOCK, threads, count_fitting, indptr, indices, vertex_weights, limits, lengths)
+        new_indptr = np.cumsum(lengths, out=lengths)
+        new_indices, new_bits = np.empty(new_indptr[-1], np.int32), np.empty(new_indptr[-1], bits.dtype)
+        arrays = indptr, indices, bits, vertex_weights, limits, new_indptr, new_indices, new_bits
+        _over(graph.n, BLOCK, threads, copy_fitting, *arrays)
+        return Graph.trusted(new_indptr, new_indices, new_bits.view(graph.weights.dtype))

@@ -17,13 +17,14 @@ from time import perf_counter
 
 import numpy as np
 
-from troth.cpu._jit import kernel
-from troth.cpu._rows import over, rows_of
-from troth.cpu._sort import merge_sort, radix_sort
-from troth.cpu._team import run as run_team
-from troth.cpu._team import take, thread_count
+from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.order import HALF, MASK, ONE, Order, priority, vertex
+from troth.kernels.jit import kernel
+from troth.kernels.sort import merge_sort, radix_sort
+from troth.kernels.team import over, take, thread_count
+from troth.kernels.team import run as run_team
+from troth.order import MASK, ONE, PRIORITY_BITS, Order, priority, vertex
+from troth.rows import rows_of
 
 LONG = 1 << 16  # runs from this length on are worth the calls of a radix sort
 
@@ -43,7 +44,7 @@ def list_edges(worker, cursor, chunk, rows, order, keys, ranks):
                 if rows.indices[e] > u:
                     other = priority(order, rows.indices[e])
                     keys[to] = rows.bits[e]
-                    ranks[to] = max(own, other) << HALF | min(own, other)
+                    ranks[to] = max(own, other) << PRIORITY_BITS | min(own, other)
                     to += ONE
 
 
@@ -77,7 +78,7 @@ def take_edges(worker, cursor, chunk, ranks, order, mate):
         if first >= m:
             return
         for i in range(first, min(first + chunk, m)):
-            u, v = vertex(order, ranks[i] >> HALF), vertex(order, ranks[i] & MASK)
+            u, v = vertex(order, ranks[i] >> PRIORITY_BITS), vertex(order, ranks[i] & MASK)
             if mate[u] < 0 and mate[v] < 0:
                 mate[u], mate[v] = v, u
 
@@ -95,15 +96,14 @@ def sorted_ranks(graph: Graph, order: Order, threads: int) -> np.ndarray:
     return ranks
 
 
-def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> tuple[np.ndarray, dict]:
-    """The engine; see ``engines.py``. Threads share the sort; the edges are taken by one."""
-    m, threads = graph.m, thread_count(threads, graph.n + len(graph.indices))
+def run(graph: Graph, order: Order, context: Context) -> Result:
+    """The engine; see ``contract.py``. Threads share the sort; the edges are taken by one."""
+    m, threads = graph.m, thread_count(context.threads, graph.n + len(graph.indices))
     clock = [perf_counter()]
     ranks = sorted_ranks(graph, order, threads)
     clock.append(perf_counter())
     mate = np.full(graph.n, -1, np.int32)
-    report = None if progress is None else lambda done: progress("match", min(done, m), m)
-    over(m, 1, take_edges, ranks, order, mate, progress=report)
+    over(m, 1, take_edges, ranks, order, mate, progress=lambda done: context.report(done, m))
     clock.append(perf_counter())
     seconds = {"sort": clock[1] - clock[0], "take": clock[2] - clock[1]}
-    return mate, {"edges_read": len(graph.indices), "threads": threads, "seconds": seconds}
+    return Result(mate, {"edges_read": len(graph.indices), "threads": threads}, seconds)

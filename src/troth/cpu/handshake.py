@@ -21,14 +21,15 @@ from time import perf_counter
 
 import numpy as np
 
-from troth.cpu._atomics import load
-from troth.cpu._jit import kernel
-from troth.cpu._queue import CHUNK, append, new_batches, new_queue
-from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of
-from troth.cpu._team import FAR, new_cursor, take, thread_count
-from troth.cpu._team import run as run_team
+from troth.contract import Context, Result
 from troth.graph import Graph
+from troth.kernels.atomics import load
+from troth.kernels.jit import kernel
+from troth.kernels.queue import CHUNK, append, new_batches, new_queue
+from troth.kernels.team import FAR, new_cursor, over, take, thread_count
+from troth.kernels.team import run as run_team
 from troth.order import Order
+from troth.rows import AHEAD, fetch_row, heaviest, rows_of
 
 SMALL = 1024  # live vertices; a round with fewer is over before a team is awake
 NEVER = np.int32(2**31 - 1)  # the round in which an unmatched vertex was matched
@@ -143,10 +144,10 @@ def strongest(graph: Graph, order: Order, threads: int | None = None) -> np.ndar
     return found
 
 
-def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> tuple[np.ndarray, dict]:
-    """The engine; see ``engines.py``. ``stats["edges"]`` are the edges left after each round."""
+def run(graph: Graph, order: Order, context: Context) -> Result:
+    """The engine; see ``contract.py``. ``counts["edges"]`` are the edges left after each round."""
     n, rows = graph.n, rows_of(graph)
-    threads = thread_count(threads, n + len(graph.indices))
+    threads = thread_count(context.threads, n + len(graph.indices))
     clock = [perf_counter()]
     pointing = strongest(graph, order, threads)
     clock.append(perf_counter())
@@ -158,8 +159,7 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> t
     r, counts = 0, [(n, len(graph.indices))]
     while looked.tail[0]:
         count = int(live.tail[0])
-        if progress is not None:
-            progress("match", n - count, n)
+        context.report(n - count, n)
         if count <= SMALL:
             cursor = new_cursor()
             state = (r, live, spare, looked, rows, order, batches, pointing, mate, matched_in)
@@ -179,5 +179,5 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> t
     edges = graph.m - packed.sum(axis=0).cumsum()
     scans, read = (sum(column) for column in zip(*counts, strict=True))
     seconds = {name: clock[i + 1] - clock[i] for i, name in enumerate(("strongest", "rounds", "count"))}
-    stats = {"rounds": r, "edges": edges.tolist(), "scans": scans, "edges_read": read}
-    return mate, stats | {"threads": threads, "seconds": seconds}
+    found = {"rounds": r, "edges": edges.tolist(), "scans": scans, "edges_read": read, "threads": threads}
+    return Result(mate, found, seconds)

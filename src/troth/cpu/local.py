@@ -12,13 +12,14 @@ from time import perf_counter
 
 import numpy as np
 
-from troth.cpu._atomics import prefetch
-from troth.cpu._jit import kernel
-from troth.cpu._rows import AHEAD, fetch_row, heaviest, luckiest, over, rows_of
-from troth.cpu._sort import radix_sort
-from troth.cpu._team import take, thread_count
+from troth.contract import Context, Result
 from troth.graph import Graph
+from troth.kernels.atomics import prefetch
+from troth.kernels.jit import kernel
+from troth.kernels.sort import radix_sort
+from troth.kernels.team import over, take, thread_count
 from troth.order import CHOOSE, VISIT, Order, hash1
+from troth.rows import AHEAD, fetch_row, heaviest, luckiest, rows_of
 
 
 @kernel
@@ -59,27 +60,26 @@ def visit_vertices(worker, cursor, chunk, weighted, visit, seed, rows, order, ma
                 read += rows.indptr[u + 1] - rows.indptr[u]
 
 
-def _run(weighted: bool, graph: Graph, order: Order, threads, seed, progress) -> tuple[np.ndarray, dict]:
-    n, threads, seed = graph.n, thread_count(threads, graph.n), np.uint64(seed)
+def _run(weighted: bool, graph: Graph, order: Order, context: Context) -> Result:
+    n, threads, seed = graph.n, thread_count(context.threads, graph.n), context.seed
     clock = [perf_counter()]
     keys = np.empty(n, np.uint64)
     over(n, threads, hash_vertices, seed, keys)
     _, visit = radix_sort(keys, np.arange(n, dtype=np.int32), threads)
     clock.append(perf_counter())
     mate = np.full(n, -1, np.int32)
-    report = None if progress is None else lambda done: progress("match", min(done, n), n)
     state = (weighted, visit, seed, rows_of(graph), order, mate)
-    [(scans, read)] = over(n, 1, visit_vertices, *state, progress=report)
+    [(scans, read)] = over(n, 1, visit_vertices, *state, progress=lambda done: context.report(done, n))
     clock.append(perf_counter())
     seconds = {"sort": clock[1] - clock[0], "visit": clock[2] - clock[1]}
-    return mate, {"scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}
+    return Result(mate, {"scans": scans, "edges_read": read, "threads": threads}, seconds)
 
 
-def run_random(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> tuple[np.ndarray, dict]:
-    """The engine ``local-random``; see ``engines.py``. Threads share the sort; vertices are visited by one."""
-    return _run(False, graph, order, threads, seed, progress)
+def run_random(graph: Graph, order: Order, context: Context) -> Result:
+    """The engine ``local-random``; see ``contract.py``. Threads share the sort; vertices are visited by one."""
+    return _run(False, graph, order, context)
 
 
-def run_weighted(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> tuple[np.ndarray, dict]:
-    """The engine ``local-weighted``; see ``engines.py``. Threads share the sort; vertices are visited by one."""
-    return _run(True, graph, order, threads, seed, progress)
+def run_weighted(graph: Graph, order: Order, context: Context) -> Result:
+    """The engine ``local-weighted``; see ``contract.py``. Threads share the sort; vertices are visited by one."""
+    return _run(True, graph, order, context)

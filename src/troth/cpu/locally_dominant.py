@@ -25,15 +25,15 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from troth.cpu._atomics import compare_and_swap, load
-from troth.cpu._jit import kernel, spliced
-from troth.cpu._queue import CHUNK, append, new_batches, new_queue
-from troth.cpu._rows import AHEAD, fetch_row, heaviest, over, rows_of
-from troth.cpu._sort import sort_rows
-from troth.cpu._team import FAR, new_cursor, take, thread_count
-from troth.cpu._team import run as run_team
+from troth.contract import Context, Result
 from troth.graph import Graph
+from troth.kernels.atomics import compare_and_swap, load
+from troth.kernels.jit import kernel, spliced
+from troth.kernels.queue import CHUNK, append, new_batches, new_queue
+from troth.kernels.team import FAR, new_cursor, over, take, thread_count
+from troth.kernels.team import run as run_team
 from troth.order import Order
+from troth.rows import AHEAD, fetch_row, heaviest, rows_of, sort_rows
 
 SMALL = 1024  # vertices; a round with fewer in Q_C is over before a team is awake
 GATHER = 256  # vertices that wait before they are processed
@@ -168,10 +168,10 @@ def process_small(worker, cursor, inner, small, start, rows, order, reached, can
     return start, rounds, scans, read
 
 
-def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, presort=False) -> tuple[np.ndarray, dict]:
-    """The engine; see ``engines.py``. With threads the counts depend on who comes first; the mates never do."""
+def run(graph: Graph, order: Order, context: Context, *, presort: bool = False) -> Result:
+    """The engine; see ``contract.py``. With threads the counts depend on who comes first; the mates never do."""
     n, rows = graph.n, rows_of(graph)
-    threads = thread_count(threads, n + len(graph.indices))
+    threads = thread_count(context.threads, n + len(graph.indices))
     clock = [perf_counter()]
     if presort:
         rows = sort_rows(rows, order, threads)
@@ -181,8 +181,10 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
     candidate, mate = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     queue, alone = new_queue(n), threads == 1
     state = (rows, order, reached, candidate, mate, new_batches(threads, 2), queue)
-    report = None if progress is None else lambda done: progress("match", min(done, n), n)
-    counts = [(0, *part) for part in over(n, threads, process_all, alone, *state, progress=report)]
+    counts = [
+        (0, *part)
+        for part in over(n, threads, process_all, alone, *state, progress=lambda done: context.report(done, n))
+    ]
     start = 0
     while start < queue.tail[0]:
         stop = int(queue.tail[0])
@@ -197,4 +199,4 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
     clock.append(perf_counter())
     rounds, scans, read = (sum(column) for column in zip(*counts, strict=True))
     seconds = {"sort": clock[1] - clock[0], "rounds": clock[2] - clock[1]}
-    return mate, {"rounds": rounds, "scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}
+    return Result(mate, {"rounds": rounds, "scans": scans, "edges_read": read, "threads": threads}, seconds)

@@ -19,7 +19,7 @@ What is added to Algorithm 3, none of which changes the matching:
 3. *Waves.* Where all weights are equal, priorities alone decide, and visiting the vertices from high to low priority
    displaces hardly anyone; see ``propose_wave``.
 
-Wide weights (``order.coarse``): equal prefixes are settled by the exact weights, found in v's own sorted row. The
+Wide weights (``order.lossy``): equal prefixes are settled by the exact weights, found in v's own sorted row. The
 second choice of the stream may then be wrong and is not used.
 
 Memory: 12 bytes a vertex (word and mate), 22 in waves; ``presort`` also copies the graph. Cost: about 1.5 looks at each
@@ -32,13 +32,15 @@ from time import perf_counter
 
 import numpy as np
 
-from troth.cpu import _team
-from troth.cpu._atomics import compare_and_swap, load, prefetch
-from troth.cpu._jit import inlined, kernel
-from troth.cpu._rows import find, over, rows_of
-from troth.cpu._sort import radix_sort, sort_rows
+from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.order import HALF, MASK, ONE, Order, prefix, priority, vertex
+from troth.kernels import team
+from troth.kernels.atomics import compare_and_swap, load, prefetch
+from troth.kernels.jit import inlined, kernel
+from troth.kernels.sort import radix_sort
+from troth.kernels.team import over
+from troth.order import MASK, ONE, PRIORITY_BITS, Order, prefix, priority, vertex
+from troth.rows import find, rows_of, sort_rows
 
 NONE = np.uint64(0)  # no offer, no key
 LOST = np.uint64(2**64 - 1)  # the neighbour holds a better offer
@@ -67,7 +69,7 @@ def weight_at(indptr, indices, bits, v, u):
 @inlined
 def wins(indptr, indices, bits, order, v, offer, held):
     """Whether v prefers an offer to the one that it holds."""
-    if not order.coarse or offer >> HALF != held >> HALF:
+    if not order.lossy or offer >> PRIORITY_BITS != held >> PRIORITY_BITS:
         return offer > held
     ours, theirs = (
         weight_at(indptr, indices, bits, v, vertex(order, offer)),
@@ -106,7 +108,7 @@ def make_keys(indices, bits, order, start, stop, base, scratch):
     for i in range(stop - start):
         x = np.uint32(np.uint32(np.uint32(indices[start + i]) ^ flip) * mul1)
         x ^= np.uint32(np.uint64(x) >> order.shift)
-        scratch[base + i] = prefix(bits[start + i], order) << HALF | np.uint64(np.uint32(x * mul2))
+        scratch[base + i] = prefix(bits[start + i], order) << PRIORITY_BITS | np.uint64(np.uint32(x * mul2))
 
 
 @inlined
@@ -148,9 +150,9 @@ def offer_first(indptr, indices, bits, order, u, best, second, state):
         return np.int64(-1), NONE
     rank = priority(order, u)
     displaced, offers = LOST, NONE
-    if not order.coarse or best >> HALF != second >> HALF:
+    if not order.lossy or best >> PRIORITY_BITS != second >> PRIORITY_BITS:
         displaced, offers = make_offer(indptr, indices, bits, order, rank, best, state), ONE
-    if displaced == LOST and not order.coarse:
+    if displaced == LOST and not order.lossy:
         if second == NONE:
             return np.int64(-1), offers
         displaced, offers = make_offer(indptr, indices, bits, order, rank, second, state), TWO
@@ -172,7 +174,7 @@ def look(indptr, indices, bits, order, u, rank, state):
     held = load(state, u)
     best = floor = held - ONE if held != NONE else NONE
     for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
-        weight = prefix(bits[e], order) << HALF
+        weight = prefix(bits[e], order) << PRIORITY_BITS
         if weight | MASK <= best:
             continue
         v = np.uint64(np.uint32(indices[e]))
@@ -184,7 +186,7 @@ def look(indptr, indices, bits, order, u, rank, state):
 
 @kernel
 def look_exactly(indptr, indices, bits, order, u, rank, state):
-    """``look`` by the exact weights, where prefixes are coarse."""
+    """``look`` by the exact weights, where prefixes are lossy."""
     heaviest = bits[np.uint64(0)] ^ bits[np.uint64(0)]  # zero of the bits' own type
     best = NONE
     for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
@@ -195,7 +197,7 @@ def look_exactly(indptr, indices, bits, order, u, rank, state):
         other = priority(order, v)
         if weight == heaviest and other <= best & MASK:
             continue
-        offer = prefix(weight, order) << HALF
+        offer = prefix(weight, order) << PRIORITY_BITS
         if wins(indptr, indices, bits, order, v, offer | rank, load(state, v)):
             heaviest = weight
             best = offer | other
@@ -211,7 +213,7 @@ def look_short(indptr, indices, bits, order, flat, u, rank, state):
     best = NONE
     for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + ONE])):
         v = np.uint64(np.uint32(indices[e]))
-        weight = prefix(bits[NONE if flat else e], order) << HALF
+        weight = prefix(bits[NONE if flat else e], order) << PRIORITY_BITS
         key = weight | priority(order, v)
         best = max(best, key if weight | rank > load(state, v) else NONE)
     return best
@@ -252,7 +254,7 @@ def settle(indptr, indices, bits, order, flat, far, base, waiting, state, scratc
             while displaced == LOST:
                 scans += ONE
                 read += np.uint64(indptr[current + ONE] - indptr[current])
-                if order.coarse:
+                if order.lossy:
                     best = look_exactly(indptr, indices, bits, order, current, rank, state)
                 elif flat or indptr[current + ONE] - indptr[current] <= SHORT:
                     best = look_short(indptr, indices, bits, order, flat, current, rank, state)
@@ -284,7 +286,7 @@ def propose_all(worker, cursor, chunk, indptr, indices, bits, order, down, state
     queue = base + QUEUE
     offers = scans = read = NONE
     while True:
-        start = np.uint64(_team.take(cursor, chunk))
+        start = np.uint64(team.take(cursor, chunk))
         if start >= n:
             return offers, scans, read
         stop = min(n, start + np.uint64(chunk))
@@ -323,11 +325,11 @@ def find_waves(worker, cursor, chunk, order, first, bits, waves):
     last = (ONE << bits) - ONE
     n = np.int64(waves.size)
     while True:
-        start = _team.take(cursor, chunk)
+        start = team.take(cursor, chunk)
         if start >= n:
             return
         for i in range(np.uint64(start), np.uint64(min(n, start + chunk))):
-            waves[i] = last - (priority(order, np.uint64(first) + i) >> (HALF - bits))
+            waves[i] = last - (priority(order, np.uint64(first) + i) >> (PRIORITY_BITS - bits))
 
 
 @kernel
@@ -342,7 +344,7 @@ def propose_wave(worker, cursor, chunk, indptr, indices, bits, order, visits, fi
     queue = np.uint64(worker) * np.uint64(SCRATCH) + QUEUE
     offers = scans = read = NONE
     while True:
-        start = np.uint64(first) + np.uint64(_team.take(cursor, chunk))
+        start = np.uint64(first) + np.uint64(team.take(cursor, chunk))
         if start >= total:
             return offers, scans, read
         stop = min(total, start + np.uint64(chunk))
@@ -373,7 +375,7 @@ def propose_sorted(worker, cursor, chunk, indptr, indices, bits, order, partners
     n = np.int64(indptr.size - 1)
     offers = scans = read = NONE
     while True:
-        start = _team.take(cursor, chunk)
+        start = team.take(cursor, chunk)
         if start >= n:
             return offers, scans, read
         for u in range(np.uint64(start), np.uint64(min(n, start + chunk))):
@@ -385,7 +387,7 @@ def propose_sorted(worker, cursor, chunk, indptr, indices, bits, order, partners
                 e, end = np.uint64(reached[current]), np.uint64(indptr[current + ONE])
                 displaced = LOST if e < end else NONE
                 while displaced == LOST and e < end:
-                    key = prefix(weights[e], order) << HALF | priority(order, partners[e])
+                    key = prefix(weights[e], order) << PRIORITY_BITS | priority(order, partners[e])
                     displaced = make_offer(indptr, indices, bits, order, rank, key, state)
                     e += ONE
                     offers += ONE
@@ -402,7 +404,7 @@ def read_mates(worker, cursor, chunk, order, state, mate):
     """The suitor is the mate."""
     n = np.int64(state.size)
     while True:
-        start = _team.take(cursor, chunk)
+        start = team.take(cursor, chunk)
         if start >= n:
             return
         for v in range(np.uint64(start), np.uint64(min(n, start + chunk))):
@@ -412,11 +414,14 @@ def read_mates(worker, cursor, chunk, order, state, mate):
 # ---- the engine ----
 
 
-def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, presort=False) -> tuple[np.ndarray, dict]:
-    """The engine; see ``engines.py``. With threads the counts depend on who comes first; the mates never do."""
+def run(graph: Graph, order: Order, context: Context, *, presort: bool = False) -> Result:
+    """The engine; see ``contract.py``. With threads the counts depend on who comes first; the mates never do."""
     n, rows = graph.n, rows_of(graph)
-    threads = _team.thread_count(threads, len(graph.indices))
-    report = None if progress is None else lambda done: progress("match", min(done, n), n)
+    threads = team.thread_count(context.threads, len(graph.indices))
+
+    def report(done: int) -> None:
+        context.report(done, n)
+
     clock = [perf_counter()]
     state = np.zeros(n, np.uint64)
     mate = np.empty(n, np.int32)
@@ -439,7 +444,7 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, pres
     seconds = dict(zip(("sort", "propose", "mates"), np.diff(clock).tolist(), strict=True))
     if not presort:
         del seconds["sort"]
-    return mate, {"proposals": offers, "scans": scans, "edges_read": read, "threads": threads, "seconds": seconds}
+    return Result(mate, {"proposals": offers, "scans": scans, "edges_read": read, "threads": threads}, seconds)
 
 
 def goes_down(order: Order) -> bool:

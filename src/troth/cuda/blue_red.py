@@ -13,15 +13,14 @@ Cost: O(m) a round over the rows of the listed vertices, and about log n rounds.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from troth.cuda._device import cupy
-from troth.cuda._launch import BLOCK, WORDS, as_argument, bits_of, load, word_of
-from troth.engines import BEST_P
+from troth.arrays import cupy
+from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.order import Order
+from troth.kernels.launch import BLOCK, WORDS, DeviceClock, bits_of, load, word_of
+from troth.order import Order, as_argument
+from troth.words import BEST_P
 
 LANES = (4, 16)  # how many lanes look at a row: the second from MEAN entries a row on
 MEAN = 16
@@ -47,11 +46,17 @@ def _blocks(threads: int) -> tuple[int]:
 
 
 def run(
-    graph: Graph, order: Order, *, threads=None, seed=0, progress=None, mode="weighted", p=BEST_P, rounds=None
-) -> tuple[Any, dict]:
-    """The engine; see ``engines.py``. ``stats["fractions"]`` are the fractions of vertices matched after each round."""
-    cp, n, weighted = cupy(), graph.n, mode == "weighted"
-    seed, blue_below = np.uint64(seed), np.uint64(int(p * 2**64))
+    graph: Graph,
+    order: Order,
+    context: Context,
+    *,
+    mode: str = "weighted",
+    p: float = BEST_P,
+    rounds: int | None = None,
+) -> Result:
+    """The engine; see ``contract.py``. ``counts["fractions"]`` are the fractions of vertices matched after each round."""
+    clock, cp, n, weighted = DeviceClock(), cupy(), graph.n, mode == "weighted"
+    seed, blue_below = context.seed, np.uint64(int(p * 2**64))
     lanes = LANES[len(graph.indices) >= MEAN * n]
     word = word_of(graph.weights) if weighted else "u8"
     colour_list, propose, respond, finish = load("blue_red", PROGRAMS[word, lanes, weighted])
@@ -64,8 +69,7 @@ def run(
     found, read = [], 0  # the pairs of each round, and the entries read
     listed, entries = n, len(graph.indices)  # who is free and not known to be dead, and the entries of the last round
     while listed and entries and (rounds is None or len(found) < rounds):
-        if progress is not None:
-            progress("match", 2 * sum(found), n)
+        context.report(2 * sum(found), n)
         r, fresh = np.uint64(len(found)), np.int32(before is None)
         if listed + entries <= SMALL:
             limit = HISTORY if rounds is None else min(HISTORY, rounds - len(found))
@@ -96,4 +100,4 @@ def run(
         listed = alive - 2 * pairs
         before, old, new = counts, new, old
     fractions = (2 * np.cumsum(found, dtype=np.int64) / max(n, 1)).tolist()
-    return mate, {"rounds": len(found), "fractions": fractions, "edges_read": read}
+    return Result(mate, {"rounds": len(found), "fractions": fractions, "edges_read": read}, {"kernels": clock.stop()})

@@ -32,12 +32,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from troth.cuda._device import cupy
-from troth.cuda._launch import (
+from troth.arrays import cupy
+from troth.graph import Graph
+from troth.kernels.launch import (
     FLOATS,
     WORDS,
     Memory,
-    as_argument,
     bits_of,
     launch,
     launch_together,
@@ -46,8 +46,7 @@ from troth.cuda._launch import (
     resident,
     word_of,
 )
-from troth.graph import Graph
-from troth.order import Order
+from troth.order import Order, as_argument
 
 WARP, THREADS, MARK_THREADS = 32, 256, 512  # these and the next as in kernels/coarsen.cu
 GROUP, SHORT, MEDIUM, LONG, TILE = 8, 32, 512, 4096, 512
@@ -104,49 +103,6 @@ def _meeting(kernel: Any, items: int, *args: Any) -> None:
     launch_together(kernel, max(1, min(-(-items // THREADS), resident(kernel, THREADS))), THREADS, *args)
 
 
-def number(mate: Any, threads: int | None, graph: Graph) -> Clusters:
-    """The clusters of a matching, or of any vertices paired."""
-    n, entries = graph.n, len(graph.indices)
-    mediums, others = entries // (SHORT + 1), entries // (MEDIUM + 1)  # rows of so many entries, at most
-    each = {"first": 4, "code": 4, "alone": 4, "rows": ROW}
-    lists = {"mediums": 4 * mediums, "longs": 4 * others, "marked": 4 * others, "marked_at": 8 * others}
-    sums = 16 * max(1, -(-n // THREADS))
-    rest = {name: n * size for name, size in each.items()} | lists | {"sums": sums}
-    memory = Memory({"control": 8 * CONTROL}, rest).clear()
-    control, coarse = memory.view("control", np.uint64), cupy().empty(n, np.int32)
-    number_pairs, *_ = load("coarsen", PROGRAMS["pairs"])
-    arrays = (memory[name] for name in (*each, *lists, "sums", "control"))
-    _meeting(number_pairs, n, np.int64(n), mate, graph.indptr, coarse, *arrays)
-    *listed, size, _, _, _, _ = control.get().tolist()
-    return Clusters(mate, coarse, size, listed, control, memory)
-
-
-def new_room(graph: Graph) -> None:
-    """Nothing: CuPy keeps memory that was given back, and gives it again."""
-
-
-def contract(
-    graph: Graph, clusters: Clusters, vertex_weights: Any, room: None = None, threads: int | None = None
-) -> tuple[Graph, Any, bool]:
-    """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type."""
-    cp, count, memory = cupy(), clusters.size, clusters.memory
-    kind = graph.weights.dtype if graph.weights.dtype.kind == "f" else np.dtype(np.int64)
-    indptr = cp.empty(count + 1, np.int64)
-    merged = _merge(graph, clusters, kind.itemsize, indptr)
-
-    new_vertex_weights = cp.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
-    vertex_kind, columns = _kind(vertex_weights)
-    place_rows, _ = load("coarsen", PROGRAMS["vertices", vertex_kind])
-    members = memory["first"], clusters.mate, vertex_weights, new_vertex_weights
-    _meeting(place_rows, count, np.int64(count), columns, *members, indptr, memory["sums"], memory["control"])
-    *_, total, spilled, _, _ = clusters.control.get().tolist()
-    indices, weights = cp.empty(total, np.int32), cp.empty(total, kind)
-    *_, move_rows = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
-    arrays = memory["rows"], indptr, merged["indices"], merged["weights"], indices, weights
-    launch(move_rows, -(-total // TILE) * WARP, np.int64(count), np.int64(total), *arrays)
-    return Graph(indptr, indices, weights, new_vertex_weights), clusters.coarse, bool(spilled)
-
-
 def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:
     """All rows in order, where there is room, with weights of so many bytes; fills in their lengths."""
     count, entries, memory = clusters.size, len(graph.indices), clusters.memory
@@ -189,31 +145,67 @@ def _pair(kernel: Any, graph: Graph, vertices: Any, mate: Any, *given: Any) -> N
         launch(pair_sorted, count, np.int64(count), keyed[order], mate)
 
 
-def pair_twins(graph: Graph, vertices: Any, mate: Any, threads: int | None = None) -> None:
-    """Pair those of the vertices, which ascend, that have the same neighbours."""
-    _, kernel, _ = load("coarsen", PROGRAMS["pairs"])
-    _pair(kernel, graph, vertices, mate)
+# ---- the device's part ----
 
 
-def pair_relatives(graph: Graph, order: Order, vertices: Any, mate: Any, threads: int | None = None) -> None:
-    """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
-    (kernel,) = load("coarsen", PROGRAMS["relatives", word_of(graph.weights)])
-    _pair(kernel, graph, vertices, mate, graph.weights, as_argument(order))
+class CudaCoarsening:
+    """Coarsening on the current GPU (see ``contract.Coarsening``)."""
 
+    def number_clusters(self, graph: Graph, mate: Any) -> Clusters:
+        """The clusters of a matching, or of any vertices paired."""
+        n, entries = graph.n, len(graph.indices)
+        mediums, others = entries // (SHORT + 1), entries // (MEDIUM + 1)  # rows of so many entries, at most
+        each = {"first": 4, "code": 4, "alone": 4, "rows": ROW}
+        lists = {"mediums": 4 * mediums, "longs": 4 * others, "marked": 4 * others, "marked_at": 8 * others}
+        sums = 16 * max(1, -(-n // THREADS))
+        rest = {name: n * size for name, size in each.items()} | lists | {"sums": sums}
+        memory = Memory({"control": 8 * CONTROL}, rest).clear()
+        control, coarse = memory.view("control", np.uint64), cupy().empty(n, np.int32)
+        number_pairs, *_ = load("coarsen", PROGRAMS["pairs"])
+        arrays = (memory[name] for name in (*each, *lists, "sums", "control"))
+        _meeting(number_pairs, n, np.int64(n), mate, graph.indptr, coarse, *arrays)
+        *listed, size, _, _, _, _ = control.get().tolist()
+        return Clusters(mate, coarse, size, listed, control, memory)
 
-# ---- edges between vertices that are light enough ----
+    def contract(self, graph: Graph, clusters: Clusters, vertex_weights: Any) -> tuple[Graph, Any, bool]:
+        """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type."""
+        cp, count, memory = cupy(), clusters.size, clusters.memory
+        kind = graph.weights.dtype if graph.weights.dtype.kind == "f" else np.dtype(np.int64)
+        indptr = cp.empty(count + 1, np.int64)
+        merged = _merge(graph, clusters, kind.itemsize, indptr)
 
+        new_vertex_weights = cp.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
+        vertex_kind, columns = _kind(vertex_weights)
+        place_rows, _ = load("coarsen", PROGRAMS["vertices", vertex_kind])
+        members = memory["first"], clusters.mate, vertex_weights, new_vertex_weights
+        _meeting(place_rows, count, np.int64(count), columns, *members, indptr, memory["sums"], memory["control"])
+        *_, total, spilled, _, _ = clusters.control.get().tolist()
+        indices, weights = cp.empty(total, np.int32), cp.empty(total, kind)
+        *_, move_rows = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
+        arrays = memory["rows"], indptr, merged["indices"], merged["weights"], indices, weights
+        launch(move_rows, -(-total // TILE) * WARP, np.int64(count), np.int64(total), *arrays)
+        return Graph.trusted(indptr, indices, weights, new_vertex_weights), clusters.coarse, bool(spilled)
 
-def fitting_edges(graph: Graph, vertex_weights: Any, limits: Any, threads: int | None = None) -> Graph:
-    """The graph without the edges whose ends together weigh more than the limits."""
-    cp, n, bits = cupy(), graph.n, bits_of(graph.weights)
-    kind, columns = _kind(vertex_weights)
-    _, count_fitting = load("coarsen", PROGRAMS["vertices", kind])
-    (copy_fitting,) = load("coarsen", PROGRAMS["fitting", kind, word_of(graph.weights)])
-    sizes, lengths = (np.int64(n), columns, graph.indptr, graph.indices), cp.empty(n + 1, np.int64)
-    launch(count_fitting, n * WARP, *sizes, vertex_weights, limits, lengths)
-    indptr = cp.cumsum(lengths, out=lengths)
-    total = int(indptr[-1])
-    indices, new_bits = cp.empty(total, np.int32), cp.empty(total, bits.dtype)
-    launch(copy_fitting, n * WARP, *sizes, bits, vertex_weights, limits, indptr, indices, new_bits)
-    return Graph(indptr, indices, new_bits.view(graph.weights.dtype))
+    def pair_twins(self, graph: Graph, vertices: Any, mate: Any) -> None:
+        """Pair those of the vertices, which ascend, that have the same neighbours."""
+        _, kernel, _ = load("coarsen", PROGRAMS["pairs"])
+        _pair(kernel, graph, vertices, mate)
+
+    def pair_relatives(self, graph: Graph, order: Order, vertices: Any, mate: Any) -> None:
+        """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
+        (kernel,) = load("coarsen", PROGRAMS["relatives", word_of(graph.weights)])
+        _pair(kernel, graph, vertices, mate, graph.weights, as_argument(order))
+
+    def fitting_edges(self, graph: Graph, vertex_weights: Any, limits: Any) -> Graph:
+        """The graph without the edges whose ends together weigh more than the limits."""
+        cp, n, bits = cupy(), graph.n, bits_of(graph.weights)
+        kind, columns = _kind(vertex_weights)
+        _, count_fitting = load("coarsen", PROGRAMS["vertices", kind])
+        (copy_fitting,) = load("coarsen", PROGRAMS["fitting", kind, word_of(graph.weights)])
+        sizes, lengths = (np.int64(n), columns, graph.indptr, graph.indices), cp.empty(n + 1, np.int64)
+        launch(count_fitting, n * WARP, *sizes, vertex_weights, limits, lengths)
+        indptr = cp.cumsum(lengths, out=lengths)
+        total = int(indptr[-1])
+        indices, new_bits = cp.empty(total, np.int32), cp.empty(total, bits.dtype)
+        launch(copy_fitting, n * WARP, *sizes, bits, vertex_weights, limits, indptr, indices, new_bits)
+        return Graph.trusted(indptr, indices, new_bits.view(graph.weights.dtype))

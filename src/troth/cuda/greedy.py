@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from troth.cuda._device import cupy
-from troth.cuda._launch import WORDS, as_argument, bits_of, launch, load, word_of
+from troth.arrays import cupy
+from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.order import Order
+from troth.kernels.launch import WORDS, DeviceClock, bits_of, launch, load, word_of
+from troth.order import Order, as_argument
 
 NONE = 2**63 - 1
 PROGRAMS = {
@@ -53,12 +54,12 @@ def sorted_ends(graph: Graph, order: Order) -> Any:
     return ends
 
 
-def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> tuple[Any, dict]:
-    """The engine; see ``engines.py``. The host reads one count a round."""
-    cp, m = cupy(), graph.m
+def run(graph: Graph, order: Order, context: Context) -> Result:
+    """The engine; see ``contract.py``. The host reads one count a round."""
+    kernels, cp, m = DeviceClock(), cupy(), graph.m
     clock = [perf_counter()]
-    if progress is not None:
-        progress("sort", 0, m)
+    if context.progress is not None:
+        context.progress("sort", 0, m)
     mate, rounds = cp.full(graph.n, -1, np.int32), 0
     ends = sorted_ends(graph, order) if m else None
     cp.cuda.get_current_stream().synchronize()
@@ -74,7 +75,7 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> t
         launch(drop, left, count, ends, mate, first, kept)
         ends = ends[kept[:left]]
         left, rounds = len(ends), rounds + 1
-        if progress is not None:
-            progress("match", m - left, m)
+        context.report(m - left, m)
     clock.append(perf_counter())
-    return mate, {"rounds": rounds, "seconds": {"sort": clock[1] - clock[0], "rounds": clock[2] - clock[1]}}
+    seconds = {"kernels": kernels.stop(), "sort": clock[1] - clock[0], "rounds": clock[2] - clock[1]}
+    return Result(mate, {"rounds": rounds}, seconds)

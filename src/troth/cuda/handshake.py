@@ -22,10 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from troth.cuda._device import cupy
-from troth.cuda._launch import BLOCK, WORDS, as_argument, bits_of, launch, load, word_of
+from troth.arrays import cupy
+from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.order import Order
+from troth.kernels.launch import BLOCK, WORDS, DeviceClock, bits_of, launch, load, word_of
+from troth.order import Order, as_argument
 
 KERNELS = ("scan", "collate", "check", "mark", "sum", "pack")
 SUMS = {4: "i32", 8: "i64"}  # the type of the sums by size in bytes
@@ -184,15 +185,14 @@ def strongest(graph: Graph, order: Order, gpu_threads: int | None = None) -> Any
     return found
 
 
-def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, gpu_threads=None) -> tuple[Any, dict]:
-    """The engine; see ``engines.py``. ``stats["edges"]`` are the edges left after each round."""
-    cp = cupy()
+def run(graph: Graph, order: Order, context: Context, *, gpu_threads: int | None = None) -> Result:
+    """The engine; see ``contract.py``. ``counts["edges"]`` are the edges left after each round."""
+    whole, cp = DeviceClock(), cupy()
     matches, strong = cp.full(graph.n, -1, np.int32), cp.full(graph.n, -1, np.int32)
     src, dst, weight = _sources(graph), graph.indices, graph.weights
     clock, edges, passes, read = _Clock(), [], 0, 0
     while count := len(dst):
-        if progress is not None:
-            progress("match", graph.m - count // 2, graph.m)
+        context.report(graph.m - count // 2, graph.m)
         with clock.during("scan"):
             result, done = _scan(src, dst, weight, order, gpu_threads)
         with clock.during("collate"):
@@ -215,7 +215,6 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None, gpu_
                 pack_graph(new[0], src, new[1], dst, new[2], weight, edge_map, gpu_threads)
         del keep, spare, edge_map
         src, dst, weight = new
-    if progress is not None:
-        progress("match", graph.m, graph.m)
-    stats = {"rounds": len(edges), "edges": edges, "passes": passes, "edges_read": read}
-    return matches, stats | {"seconds": clock.seconds}
+    context.report(graph.m, graph.m)
+    counts = {"rounds": len(edges), "edges": edges, "passes": passes, "edges_read": read}
+    return Result(matches, counts, {"kernels": whole.stop(), **clock.seconds})

@@ -13,21 +13,20 @@ Weights are compared by their exact bits. Memory: 12 bytes a vertex. Cost: O(n +
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from troth.cuda._device import cupy
-from troth.cuda._launch import WORDS, as_argument, bits_of, launch, load, word_of
+from troth.arrays import cupy
+from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.order import Order
+from troth.kernels.launch import WORDS, DeviceClock, bits_of, launch, load, word_of
+from troth.order import Order, as_argument
 
 PROGRAMS = {word: (f"process_all<{word}>", f"process_queue<{word}>") for word in WORDS.values()}
 
 
-def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> tuple[Any, dict]:
-    """The engine; see ``engines.py``. The rounds depend on who comes first; the mates never do."""
-    cp, n = cupy(), graph.n
+def run(graph: Graph, order: Order, context: Context) -> Result:
+    """The engine; see ``contract.py``. The rounds depend on who comes first; the mates never do."""
+    clock, cp, n = DeviceClock(), cupy(), graph.n
     candidate, mate = cp.full(n, -1, np.int32), cp.full(n, -1, np.int32)
     queue, tail = cp.empty(n, np.int32), cp.zeros(1, np.uint32)
     rounds = start = stop = 0
@@ -40,8 +39,6 @@ def run(graph: Graph, order: Order, *, threads=None, seed=0, progress=None) -> t
         launch(process_queue, stop - start, *rows, np.int64(start), np.int64(stop), candidate, mate, queue, tail)
         start, stop = stop, int(tail.get()[0])
         rounds += 1
-        if progress is not None:
-            progress("match", start, n)
-    if progress is not None:
-        progress("match", n, n)
-    return mate, {"rounds": rounds, "queued": stop}
+        context.report(start, n)
+    context.report(n, n)
+    return Result(mate, {"rounds": rounds, "queued": stop}, {"kernels": clock.stop()})

@@ -28,11 +28,12 @@ from typing import Any
 
 import numpy as np
 
+from troth.arrays import cupy
+from troth.contract import Context, Result
 from troth.cuda import suitor_variants
-from troth.cuda._device import cupy
-from troth.cuda._launch import Memory, as_argument, bits_of, launch, launch_together, load, resident, struct, word_of
 from troth.graph import Graph
-from troth.order import Order
+from troth.kernels.launch import DeviceClock, Memory, bits_of, launch, launch_together, load, resident, struct, word_of
+from troth.order import Order, as_argument
 
 # As in suitor.cu.
 BLOCK = 256
@@ -47,16 +48,16 @@ _WIDE = np.dtype(
 )
 
 PROGRAMS = {
-    (word, coarse): (
-        f"chase<{word}, {coarse}>",
-        f"propose_all<{word}, {coarse}>",
-        f"look_wide<{word}, {coarse}, false>",
-        f"look_wide<{word}, {coarse}, true>",
-        f"look_again<{word}, {coarse}>",
-        f"settle<{word}, {coarse}>",
+    (word, lossy): (
+        f"chase<{word}, {lossy}>",
+        f"propose_all<{word}, {lossy}>",
+        f"look_wide<{word}, {lossy}, false>",
+        f"look_wide<{word}, {lossy}, true>",
+        f"look_again<{word}, {lossy}>",
+        f"settle<{word}, {lossy}>",
         "mates",
     )
-    for word, coarse in (("u8", "false"), ("u16", "false"), ("u32", "false"), ("u64", "false"), ("u64", "true"))
+    for word, lossy in (("u8", "false"), ("u16", "false"), ("u32", "false"), ("u64", "false"), ("u64", "true"))
 }
 
 
@@ -68,35 +69,25 @@ def aligned(array: Any) -> Any:
 def run(
     graph: Graph,
     order: Order,
+    context: Context,
     *,
-    threads=None,
-    seed=0,
-    progress=None,
-    variant="auto",
-    threads_per_block=128,
-    vertices_per_warp=8,
-    balance_rounds="adaptive",
-) -> tuple[Any, dict]:
-    """The engine; see ``engines.py``."""
+    variant: str = "auto",
+    threads_per_block: int = 128,
+    vertices_per_warp: int = 8,
+    balance_rounds: int | str = "adaptive",
+) -> Result:
+    """The engine; see ``contract.py``."""
     if variant != "auto":
-        return suitor_variants.run(
-            graph,
-            order,
-            variant=variant,
-            threads_per_block=threads_per_block,
-            vertices_per_warp=vertices_per_warp,
-            balance_rounds=balance_rounds,
-            progress=progress,
-        )
+        tuning = (threads_per_block, vertices_per_warp, balance_rounds)
+        return suitor_variants.run(graph, order, context, variant, *tuning)
     cp = cupy()
     n, total = graph.n, len(graph.indices)
-    if progress is not None:
-        progress("match", 0, n)
+    context.report(0, n)
     if not total:
-        return cp.full(n, -1, np.int32), {"rounds": 0}
+        return Result(cp.full(n, -1, np.int32), {"rounds": 0}, {"kernels": 0.0})
     word = word_of(graph.weights)
-    coarse = "true" if word == "u64" and order.coarse else "false"
-    chase, propose_all, offer_wide, look_wide, look_again, settle, mates = load("suitor", PROGRAMS[word, coarse])
+    lossy = "true" if word == "u64" and order.lossy else "false"
+    chase, propose_all, offer_wide, look_wide, look_again, settle, mates = load("suitor", PROGRAMS[word, lossy])
 
     places = -(-n // 32) * 32
     middles, longs = min(n, total // SHORT + 1), total // LONG + 1
@@ -126,8 +117,7 @@ def run(
     def run_on(kernel, turns, *args):
         kernel((min(resident(kernel, BLOCK) * turns, most),), (BLOCK,), (*rows, *args))
 
-    start = cp.cuda.Event()
-    start.record()
+    clock = DeviceClock()
     memory.clear()
     if total < DENSE * n:
         turn = 0
@@ -142,5 +132,5 @@ def run(
     blocks = min(resident(settle, BLOCK), most)
     launch_together(settle, blocks, BLOCK, *rows, turn, places, state, slots, control)
     launch(mates, n, state, n, constants, mate)
-    # The last word of Control, read when the clock has stopped.
-    return mate, {"rounds": memory.view("control", np.uint32)[-1], "start": start}
+    seconds = {"kernels": clock.stop()}
+    return Result(mate, {"rounds": int(memory.view("control", np.uint32)[-1])}, seconds)  # the last word of Control

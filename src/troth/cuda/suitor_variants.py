@@ -24,15 +24,15 @@ Memory: 12 bytes a vertex (word and mate), 20 where ``vertices_per_warp`` is abo
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from troth.cuda._device import cupy
-from troth.cuda._launch import WORDS, as_argument, bits_of, launch, load, word_of
-from troth.engines import NAIM
+from troth.arrays import cupy
+from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.order import Order
+from troth.kernels.launch import WORDS, DeviceClock, bits_of, launch, load, word_of
+from troth.order import Order, as_argument
+from troth.words import GPU_SUITOR_VARIANTS
 
 WARP = 32  # lanes; also the candidates that a warp keeps in registers
 COUNTERS = 1024  # as in the kernel
@@ -40,7 +40,7 @@ COUNTERS = 1024  # as in the kernel
 # By width of the weights, whether equal prefixes are settled by the exact weights, and variant.
 PROGRAMS = {
     (word, exact, variant): (f"gpu_suitor<{word}, {str(exact).lower()}, {variant.upper()}>", "read_mates")
-    for word, exact, variant in product(WORDS.values(), (False, True), NAIM)
+    for word, exact, variant in product(WORDS.values(), (False, True), GPU_SUITOR_VARIANTS)
     if word == "u64" or not exact
 }
 
@@ -48,19 +48,17 @@ PROGRAMS = {
 def run(
     graph: Graph,
     order: Order,
-    *,
+    context: Context,
     variant: str = "nosync",
     threads_per_block: int = 128,
     vertices_per_warp: int = 8,
     balance_rounds: int | str = "adaptive",
-    progress=None,
-) -> tuple[Any, dict]:
-    """One variant; see ``engines.py``. The counts depend on who comes first; the mates never do.
+) -> Result:
+    """One variant; see ``contract.py``. The counts depend on who comes first; the mates never do.
 
-    ``rounds`` is the most of any warp, ``balanced`` the most before which a block was balanced. The counts stay on the
-    device, so that nobody waits for them here.
+    ``rounds`` is the most of any warp, ``balanced`` the most before which a block was balanced.
     """
-    cp, n = cupy(), graph.n
+    clock, cp, n = DeviceClock(), cupy(), graph.n
     if not len(graph.indices):
         mate, totals = cp.full(n, -1, np.int32), cp.zeros(3, np.uint64)
     else:
@@ -71,15 +69,15 @@ def run(
         in_memory = vertices_per_warp > WARP
         candidates = cp.empty(blocks * warps * vertices_per_warp if in_memory else 0, np.uint64)
         words = (np.int64(n), np.uint32(vertices_per_warp), np.int32(_limit(balance_rounds)))
-        suitor, read_mates = load("suitor_variants", PROGRAMS[word_of(graph.weights), bool(order.coarse), variant])
+        suitor, read_mates = load("suitor_variants", PROGRAMS[word_of(graph.weights), bool(order.lossy), variant])
         rows = (graph.indptr, graph.indices, bits_of(graph.weights), as_argument(order))
         shared = warps * vertices_per_warp * np.dtype(np.int32).itemsize
         suitor((blocks,), (threads_per_block,), (*rows, *words, candidates, state, counts), shared_mem=shared)
         launch(read_mates, n, state, counts, as_argument(order), np.int64(n), mate, totals)
-    if progress is not None:
-        progress("match", n, n)
-    rounds, balanced, offers = totals
-    return mate, {"rounds": rounds, "balanced": balanced, "proposals": offers, "variant": variant}
+    seconds = {"kernels": clock.stop()}
+    context.report(n, n)
+    rounds, balanced, offers = totals.tolist()
+    return Result(mate, {"rounds": rounds, "balanced": balanced, "proposals": offers, "variant": variant}, seconds)
 
 
 def _limit(balance_rounds: int | str) -> int:

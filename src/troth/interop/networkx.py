@@ -1,4 +1,4 @@
-"""NetworkX: its graphs as edges, and a backend for it.
+"""A backend for NetworkX.
 
 The backend takes over what it can keep the promises of: ``maximal_matching``, ``approximation.min_maximal_matching``,
 ``is_matching``, ``is_maximal_matching`` and ``is_perfect_matching``. ``max_weight_matching`` promises an optimum, so it
@@ -13,78 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from troth.errors import TrothError
-from troth.graph import Edges, as_graph
-
-if TYPE_CHECKING:
-    from troth.verify import Report
-
-
-def networkx_to_edges(G: Any, weight: str = "weight") -> Edges:
-    """Edges of a NetworkX ``Graph`` or ``MultiGraph``, vertices in the order of ``G.nodes``.
-
-    Parameters
-    ----------
-    G
-        an undirected graph; parallel edges stay, loops too (the gate deals with both)
-    weight
-        the edge attribute that holds weights; an edge without it weighs 1, and if none has it the graph is a pattern
-
-    Examples
-    --------
-    >>> import networkx
-    >>> G = networkx.Graph([("a", "b", {"weight": 2.5}), ("b", "c")])
-    >>> edges = networkx_to_edges(G)
-    >>> edges.row.tolist(), edges.col.tolist(), edges.weight.tolist(), edges.ids.tolist()
-    ([0, 1], [1, 2], [2.5, 1.0], ['a', 'b', 'c'])
-    """
-    where = "the NetworkX graph"
-    if G.is_directed():
-        raise TrothError(f"{where} is directed, and matchings are of undirected graphs: give G.to_undirected()")
-    nodes, n = list(G), len(G)
-    row, col = _ends(G, {node: v for v, node in enumerate(nodes)})
-    values = [value for *_, value in G.edges(data=weight)]
-    ids = None if nodes == list(range(n)) else _names(nodes)
-    return Edges(row, col, _weights(values, G, weight), n, ids, where)
-
-
-def _ends(G: Any, number: dict[Any, int]) -> np.ndarray:
-    """The two ends of every edge, as vertex numbers in two rows."""
-    ends = np.fromiter(map(number.__getitem__, chain.from_iterable(G.edges())), np.int64)
-    return np.ascontiguousarray(ends.reshape(-1, 2).T)
-
-
-def _weights(values: list, G: Any, name: str) -> np.ndarray | None:
-    present = sum(value is not None for value in values)
-    if not present:
-        return None
-    if present < len(values):
-        values = [1 if value is None else value for value in values]
-    weights = np.asarray(values) if all(np.ndim(value) == 0 for value in values) else np.empty(0, object)
-    if weights.dtype.kind not in "biuf":
-        edge = next((edge for edge, x in zip(G.edges(), values, strict=True) if not _is_number(x)), "of some edge")
-        raise TrothError(f"the NetworkX graph: {name!r} of edge {edge!r} is not a real number of at most 64 bits")
-    return weights
-
-
-def _is_number(value: Any) -> bool:
-    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "biuf"
-
-
-def _names(nodes: list) -> np.ndarray:
-    """Node names as numbers or text where all are, otherwise as the objects themselves."""
-    if all(type(node) is str for node in nodes) or all(type(node) is int and abs(node) < 2**63 for node in nodes):
-        return np.asarray(nodes)
-    names = np.empty(len(nodes), object)
-    names[:] = nodes
-    return names
-
-
-# ---- the backend ----
+from troth.api.calls import match
+from troth.api.checking import Report, verify
+from troth.api.opening import as_graph
+from troth.inputs import Edges
+from troth.neighbours.networkx import ends_of
 
 
 class BackendGraph:
@@ -103,7 +40,7 @@ class BackendGraph:
         self.origin = G
         self.nodes = list(G)
         self.number = {node: v for v, node in enumerate(self.nodes)}
-        row, col = _ends(G, self.number)
+        row, col = ends_of(G, self.number)
         self.graph = as_graph(Edges(row, col, n=len(self.nodes), where="the NetworkX graph"))
 
     def is_directed(self) -> bool:
@@ -161,8 +98,6 @@ def maximal_matching(G: BackendGraph, *, seed: int | None = None) -> set[tuple]:
     >>> sorted(nx.maximal_matching(G, backend="troth"))
     [(1, 2), (3, 5)]
     """
-    from troth.api import match
-
     found = match(G.graph, ties="low") if seed is None else match(G.graph, ties="hash", seed=seed)
     return {(G.nodes[u], G.nodes[v]) for u, v in found.edges().tolist()}
 
@@ -195,8 +130,6 @@ def _checked(G: BackendGraph, matching: dict | Iterable) -> tuple[Report, int]:
     pair, or has a node that is not in the graph, is an error.
     """
     from networkx.algorithms.matching import matching_dict_to_set
-
-    from troth.verify import Report, verify
 
     pairs = list(matching_dict_to_set(matching) if isinstance(matching, dict) else matching)
     error = _first_error(G, pairs)

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from troth.coarsen import Level, hierarchy, whole_number
+from troth.api.coarsening import Level, hierarchy
+from troth.api.opening import as_graph
 from troth.errors import TrothError
-from troth.graph import Graph, as_graph
+from troth.graph import Graph
+from troth.validate import check, whole
 
 if TYPE_CHECKING:
     from scipy.sparse import bsr_array, csr_array
@@ -62,7 +64,7 @@ def pairwise_aggregation(
 
     if "levels" in options:
         raise TrothError(f"aggregation takes no levels={options['levels']!r}: give matchings={options['levels']!r}")
-    options["levels"] = whole_number("matchings", matchings, 0)
+    options["levels"] = check("matchings", matchings, whole(0))
     T = _operator(hierarchy(strength_graph(A, theta, norm), **_defaults(options)))
     roots = np.unique(T.indices, return_index=True)[1]
     T = T.astype(A.dtype) if compute_P else T
@@ -95,7 +97,7 @@ def predefined_aggregates(
     >>> [level.A.shape[0] for level in ml.levels]
     [2500, 625, 157, 41, 12, 7]
     """
-    matchings = whole_number("matchings", matchings)
+    matchings = check("matchings", matchings, whole(1))
     levels = hierarchy(strength_graph(A, theta, norm), **_defaults({"stop": max_coarse, **options}))
     starts = range(0, max(len(levels) - 1, 1), matchings)  # PyAMG wants one step at least, be it of aggregates of one
     steps = [levels[start : start + matchings + 1] for start in starts]

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from troth.api.calls import match
+from troth.api.opening import as_graph
 from troth.errors import TrothError
-from troth.graph import Edges, as_graph
+from troth.inputs import Edges
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
@@ -102,8 +104,6 @@ def heavy_permutation(A: Any) -> HeavyPermutation:
     >>> np.allclose(A @ x, b)
     True
     """
-    from troth.api import match
-
     magnitude = _magnitude(A)
     n, col = magnitude.shape[0], magnitude.indices
     row = np.repeat(np.arange(n), np.diff(magnitude.indptr))

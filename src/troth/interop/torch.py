@@ -1,4 +1,4 @@
-"""torch tensors: sparse ones as matrices, where they are, and clusters of two from an edge index.
+"""torch: clusters of two vertices from an edge index.
 
 torch is imported only by functions that are given a tensor: who has one, has it. Tensors that are not coalesced have
 repeats, which add up, as torch means them. Gradients do not pass through a matching, so tensors are taken without them.
@@ -8,66 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from troth.api.calls import match
+from troth.api.opening import as_graph
 from troth.errors import TrothError
-from troth.graph import Edges, Matrix, packages_of
-
-# What a compressed layout calls its indptr and its indices.
-COMPRESSED = {
-    "torch.sparse_csr": ("csr", "crow_indices", "col_indices"),
-    "torch.sparse_csc": ("csc", "ccol_indices", "row_indices"),
-}
-
-
-def is_torch(obj: Any) -> bool:
-    """Whether an object is a tensor."""
-    return "torch" in packages_of(obj)
-
-
-def plain(part: Any) -> Any:
-    """A tensor without its gradient, bfloat16, which NumPy and CuPy lack, as float32; all else as it is."""
-    if not is_torch(part):
-        return part
-    part = part.detach()
-    return part.float() if str(part.dtype) == "torch.bfloat16" else part
-
-
-def torch_to_matrix(tensor: Any) -> Matrix:
-    """A sparse COO, CSR or CSC tensor as a matrix that shares its arrays, on the CPU or on a GPU."""
-    from troth.interop.cupy import Sparse
-
-    layout, where, shape = str(tensor.layout), "the torch tensor", tuple(tensor.shape)
-    if layout != "torch.sparse_coo" and layout not in COMPRESSED:
-        raise TrothError(
-            f"{where} is {layout.removeprefix('torch.')}, not a sparse matrix: give (edge_index[0], edge_index[1], "
-            "weight), or the adjacency matrix as tensor.to_sparse_csr()"
-        )
-    tensor = tensor.detach()
-    if layout == "torch.sparse_coo":
-        parts = {"data": tensor._values()}  # values() would ask for a coalesced tensor
-        if len(shape) == 2 and tensor.sparse_dim() == 2:
-            parts["row"], parts["col"] = tensor._indices()
-        kind = "coo"
-    else:
-        kind, starts, columns = COMPRESSED[layout]
-        parts = {"data": tensor.values(), "indptr": getattr(tensor, starts)(), "indices": getattr(tensor, columns)()}
-    if len(shape) != 2 or any(part.dim() != 1 for part in parts.values()):
-        dims = " x ".join(str(size) for size in shape)
-        raise TrothError(f"{where} is {dims} with {parts['data'].dim()}-dimensional values: give a matrix of numbers")
-    return Matrix(Sparse(kind, shape, **{name: _array(part) for name, part in parts.items()}))
-
-
-def _array(tensor: Any) -> Any:
-    """A NumPy or CuPy array that shares a tensor's memory."""
-    if tensor.is_cuda:
-        from troth.interop.cupy import as_cupy
-
-        return as_cupy(tensor, "the torch tensor")
-    if tensor.device.type != "cpu":
-        raise TrothError(f"the torch tensor is on {tensor.device.type}: move it to cpu or cuda")
-    return plain(tensor).numpy()
-
-
-# ---- clusters ----
+from troth.inputs import Edges
+from troth.neighbours.torch import tensor_to_array
 
 
 def graclus(
@@ -120,9 +65,6 @@ def graclus(
     """
     import torch
 
-    from troth.api import match
-    from troth.graph import as_graph
-
     if edge_index.dim() != 2 or edge_index.shape[0] != 2:
         raise TrothError(f"edge_index has shape {tuple(edge_index.shape)}: give a tensor of shape (2, edges)")
     if weight is not None and weight.shape != edge_index.shape[1:]:
@@ -133,9 +75,11 @@ def graclus(
     if weight is not None and weight.numel() and not weight.min() > 0:
         num_nodes = int(edge_index.max()) + 1 if num_nodes is None else num_nodes
         edge_index, weight = _usable(edge_index, weight)
-    row, col = map(_array, edge_index)
-    graph = as_graph(Edges(row, col, None if weight is None else _array(weight), num_nodes, where="the edge index"))
-    mate = torch.from_dlpack(match(graph, algorithm, graph.device, seed=seed, **options).mate)
+    row, col = map(tensor_to_array, edge_index)
+    graph = as_graph(
+        Edges(row, col, None if weight is None else tensor_to_array(weight), num_nodes, where="the edge index")
+    )
+    mate = torch.from_dlpack(match(graph, algorithm=algorithm, device=graph.device, seed=seed, **options).mate)
     vertex = torch.arange(len(mate), device=mate.device)
     return torch.where(mate < 0, vertex, torch.minimum(vertex, mate))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from troth.errors import TrothError
-from troth.io.files import refusing
+from troth.files import refusing
 
 
 @contextmanager

@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.errors import TrothError
-from troth.graph import Graph, Matrix
-from troth.io.files import refusing
+from troth.files import refusing
+from troth.graph import Graph
+from troth.inputs import Matrix
 from troth.io.text import distinct_text
 
 FORMAT, VERSION = "troth-csr", 1

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from troth.cuda._device import to_host
+from troth.arrays import to_host
 from troth.errors import TrothError
+from troth.files import load
 from troth.io.atomic import atomic_path, create_binary
-from troth.io.files import load
 from troth.io.text import Cells, join_cells, scan, scan_parts, to_cells
 
 CHUNK = 2**20  # lines that are put into text at once

@@ -14,11 +14,12 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from troth.cpu._jit import kernel
 from troth.errors import TrothError
-from troth.graph import Graph, Matrix
+from troth.files import BOM, one_line, open_binary, refusing
+from troth.graph import Graph
+from troth.inputs import Matrix
 from troth.io.atomic import create_binary
-from troth.io.files import BOM, one_line, open_binary, refusing
+from troth.kernels.jit import kernel
 
 LONGEST_LINE = 2**16
 BLOCK = 2**20

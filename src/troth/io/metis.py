@@ -19,10 +19,11 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.errors import TrothError
-from troth.graph import MAX_VERTICES, Graph, Matrix
+from troth.files import load
+from troth.graph import Graph
+from troth.inputs import MAX_VERTICES, Matrix
 from troth.io.atomic import create_binary
 from troth.io.csr import shared_matrix
-from troth.io.files import load
 from troth.io.text import INTEGER, Cells, join_cells, scan, to_cells
 
 CHUNK = 2**18  # arcs formatted at a time

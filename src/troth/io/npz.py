@@ -6,15 +6,16 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from troth.errors import TrothError
-from troth.graph import Graph, Matrix
-from troth.io.files import refusing
+from troth.files import refusing
+from troth.graph import Graph
+from troth.inputs import Matrix
 
 
 def read(path: Path) -> Matrix:
     """Read what ``scipy.sparse.save_npz`` wrote, in any of its formats."""
     from scipy.sparse import load_npz
 
-    from troth.gate import check_rising
+    from troth.gate.host import check_rising
 
     with refusing(path, Exception), open(path, "rb") as stream:
         try:

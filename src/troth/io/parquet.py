@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from troth.graph import Edges, Graph
-from troth.interop.tables import require, table_to_edges
-from troth.io.files import refusing
+from troth.files import refusing
+from troth.graph import Graph
+from troth.inputs import Edges
 from troth.io.tables import check_ids, edge_chunks
 from troth.io.text import as_text
+from troth.neighbours.tables import require, table_to_edges
 
 
 def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None = None) -> Edges:

@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from troth.errors import TrothError
-from troth.graph import Edges, Graph
-from troth.interop.tables import check_columns, choose_columns, decode, make_edges, well_known
+from troth.files import load
+from troth.graph import Graph
+from troth.inputs import Edges
 from troth.io.atomic import create_binary
-from troth.io.files import load
 from troth.io.text import BIG, INTEGER, TEXT, Cells, distinct_text, join_cells, scan, to_cells
+from troth.neighbours.tables import check_columns, choose_columns, decode, make_edges, well_known
 
 COMMENTS = b"#%"
 CHUNK = 2**18  # rows formatted at a time

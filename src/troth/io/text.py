@@ -27,9 +27,9 @@ from typing import NoReturn
 
 import numpy as np
 
-from troth.cpu._jit import kernel
 from troth.errors import TrothError
-from troth.io.files import BOM, open_binary, refusing
+from troth.files import BOM, open_binary, refusing
+from troth.kernels.jit import kernel
 
 INTEGER, REAL, HARD, BIG, TEXT, PADDED = range(6)  # PADDED: an INTEGER such as 007, while scanning
 COUNT, OFFSETS, NUMBERS = range(3)  # what a scan stores: nothing, the offset of every cell, or its value

@@ -10,118 +10,22 @@ partition.
 >>> m.weight, m.cardinality, m.mate[:3]  # mate: of this rank's own vertices    # doctest: +SKIP
 """
 
-from __future__ import annotations
+from troth.mpi.checking import verify
+from troth.mpi.loading import from_graph, load
+from troth.mpi.result import DistMatching, match
+from troth.ranks.graph import DistGraph
+from troth.ranks.job import agreeing, ending_the_job, launched_rank, launcher, world
 
-import os
-import shutil
-import stat
-import sys
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from importlib import import_module
-from pathlib import Path
-from time import monotonic, sleep
-from typing import Any
-
-from troth.errors import TrothError
-
-_HOME = {
-    "DistGraph": "graph",
-    "DistMatching": "matching",
-    "from_graph": "graph",
-    "load": "sources",
-    "match": "matching",
-    "verify": "checks",
-}
-
-__all__ = ["agreeing", "ending_the_job", "launched_rank", "launcher", "world", *_HOME]
-
-ACCIDENT, INTERRUPTED = 3, 128 + 2  # exit codes beside 2, the refusal's
-# Where mpiexec (Hydra, PMIx, Open MPI) and srun say which of the processes that they started this one is.
-RANK = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-PATIENCE = 5.0  # seconds for a launcher to read what a rank has said
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'troth.mpi' has no attribute {name!r}")
-    return getattr(import_module(f"troth.mpi.{_HOME[name]}"), name)
-
-
-def world() -> Any:
-    """All processes of this job, or a refusal where mpi4py is missing."""
-    try:
-        from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:  # mpi4py finds no MPI library: RuntimeError
-        raise TrothError(f'device="mpi" needs mpi4py and an MPI: pip install "troth[mpi]" ({error})') from None
-    return MPI.COMM_WORLD
-
-
-def launcher() -> str | None:
-    """The program that starts MPI jobs: the ``mpiexec`` beside this Python, or else that on the PATH."""
-    return shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
-
-
-def launched_rank() -> str | None:
-    """The number of this process among those that mpiexec or srun started; None where it was started alone."""
-    return next((os.environ[name] for name in RANK if name in os.environ), None)
-
-
-class AgreedError(TrothError):
-    """A refusal that all ranks raise at the same point, so that none is left waiting for another."""
-
-
-@contextmanager
-def agreeing(comm: Any) -> Iterator[None]:
-    """A step in which ranks do not talk: where one refuses, all raise the reason of the first; all ranks together."""
-    refusal = None
-    try:
-        yield
-    except TrothError as error:
-        refusal = error
-    import numpy as np
-    from mpi4py import MPI
-
-    from troth.mpi.exchange import reduce
-
-    first = int(reduce(comm, np.array([comm.size if refusal is None else comm.rank]), MPI.MIN)[0])
-    if first < comm.size:
-        reason = comm.bcast(str(refusal), first)
-        raise AgreedError(f"rank {first}: {reason}" if first else reason) from refusal
-
-
-@contextmanager
-def ending_the_job(comm: Any) -> Iterator[None]:
-    """An exception on one rank would leave the others waiting for ever: say which rank it was, and end them all."""
-    try:
-        yield
-    except BaseException as error:
-        if comm.size == 1 or isinstance(error, AgreedError) or (isinstance(error, SystemExit) and not error.code):
-            raise
-        if isinstance(error, TrothError):
-            code, reason = 2, f": {error}"
-        elif isinstance(error, KeyboardInterrupt):
-            code, reason = INTERRUPTED, ": interrupted"
-        else:
-            code, reason = ACCIDENT, f" failed: {type(error).__name__}: {error}\n{traceback.format_exc()}"
-        _say(f"troth: rank {comm.rank}{reason.rstrip()}\n")
-        comm.Abort(code)
-        os._exit(code)  # Abort may return before the launcher has ended this process
-
-
-def _say(text: str) -> None:
-    """Write to stderr, and wait until the launcher has read it.
-
-    Hydra forwards stderr by a pipe and Abort by a socket. A proxy that finds both serves the socket first, mpiexec then
-    leaves at once, and the text is lost; what was read from the pipe before Abort is forwarded before it, too.
-    """
-    sys.stderr.write(text)
-    sys.stderr.flush()
-    with suppress(ImportError, OSError, ValueError):  # Windows has no fcntl; stderr may be no file
-        from fcntl import ioctl
-        from termios import FIONREAD
-
-        pipe, end = sys.stderr.fileno(), monotonic() + PATIENCE
-        while stat.S_ISFIFO(os.fstat(pipe).st_mode) and any(ioctl(pipe, FIONREAD, bytes(4))) and monotonic() < end:
-            sleep(1e-3)
+__all__ = [
+    "DistGraph",
+    "DistMatching",
+    "agreeing",
+    "ending_the_job",
+    "from_graph",
+    "launched_rank",
+    "launcher",
+    "load",
+    "match",
+    "verify",
+    "world",
+]

@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from troth.api.checking import mates_on_host, verify
+from troth.api.opening import as_graph
 from troth.errors import TrothError
-from troth.graph import Graph, as_graph
-from troth.verify import mates_on_host, verify
+from troth.graph import Graph
+from troth.viz.layout import place
 from troth.words import counted
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
+    from troth.api.result import Matching
 
 MOST = 2000  # vertices; more cannot be told apart
 NAMED, WEIGHED = 60, 24  # up to so many vertices are named, up to so many edges have their weight written
@@ -22,24 +28,30 @@ MATCHED, OTHER, INK = "#d9480f", "#adb5bd", "#212529"
 
 
 def draw(
-    g: Any, m: Any = None, positions: Any = None, ax: Any = None, labels: bool | None = None, title: str | None = None
+    graph: Any,
+    matching: Matching | ArrayLike | None = None,
+    *,
+    positions: ArrayLike | None = None,
+    ax: Axes | None = None,
+    labels: bool | None = None,
+    title: str | None = None,
 ) -> Figure:
     """Draw a small graph, its matched edges in bold.
 
     Parameters
     ----------
-    g
-        a ``Graph`` of up to 2000 vertices, or anything that ``as_graph`` takes
-    m
-        a ``Matching`` of it, or mates; by default only the graph is drawn
-    positions
-        n rows of x and y; by default places whose distances follow those in the graph
-    ax
-        the matplotlib axes to draw on; by default those of a new figure
-    labels
-        write the vertices' names, and the weights where edges are few; by default where there is room
-    title
-        by default the number of pairs and their weight
+    graph : Graph or anything that ``as_graph`` takes
+        A graph of up to 2000 vertices.
+    matching : Matching or array_like of int, optional
+        A ``Matching`` of it, or mates; by default only the graph is drawn.
+    positions : array_like, optional
+        n rows of x and y; by default places whose distances follow those in the graph.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on; by default those of a new figure.
+    labels : bool, optional
+        Write the vertices' names, and the weights where edges are few; by default where there is room.
+    title : str, optional
+        By default the number of pairs and their weight.
 
     Returns
     -------
@@ -56,27 +68,29 @@ def draw(
     >>> figure.axes[0].get_title()
     '1 pair, weight 5'
     """
-    g = (g if isinstance(g, Graph) else as_graph(g)).to("cpu")
-    if g.n > MOST:
-        raise TrothError(f"draw: {g.n} vertices cannot be told apart; at most {MOST}: draw a part, or a coarser graph")
-    mate, weight = _mates(g, m)
-    places = _places(g, positions)
+    graph = as_graph(graph).to("cpu")
+    if graph.n > MOST:
+        raise TrothError(
+            f"draw: {graph.n} vertices cannot be told apart; at most {MOST}: draw a part, or a coarser graph"
+        )
+    mate, weight = _mates(graph, matching)
+    places = _places(graph, positions)
     ax = _new_axes() if ax is None else ax
-    u, v, weights = edges_of(g)
+    u, v, weights = edges_of(graph)
     w = weights.astype(float)
     matched = mate[u] == v
     segments = np.stack([places[u], places[v]], axis=1)
     _frame(ax, places)
     diameter = _diameter(ax, places)
-    named = (g.n <= NAMED and diameter >= READABLE) if labels is None else labels
+    named = (graph.n <= NAMED and diameter >= READABLE) if labels is None else labels
     diameter = max(diameter, READABLE) if named else min(diameter, 8)
     width = np.clip(diameter / 12, 0.4, 1.0) * (0.5 + 1.5 * w / w.max(initial=np.finfo(float).tiny))
     _lines(ax, segments[~matched], OTHER, width[~matched], zorder=1)
     _lines(ax, segments[matched], MATCHED, 2.5 * width[matched], zorder=2)
-    _vertices(ax, g, mate, places, diameter, named)
-    if named and g.m <= WEIGHED:
+    _vertices(ax, graph, mate, places, diameter, named)
+    if named and graph.m <= WEIGHED:
         _weights(ax, segments.mean(axis=1), weights, matched)
-    if title is None and m is not None:
+    if title is None and matching is not None:
         pairs = int(np.count_nonzero(mate >= 0)) // 2
         digits = "," if isinstance(weight, int) else ",.6g"
         title = f"{counted(pairs, 'pair', 'pairs')}, weight {weight:{digits}}"
@@ -96,8 +110,6 @@ def _mates(g: Graph, m: Any) -> tuple[np.ndarray, int | float]:
 
 def _places(g: Graph, positions: Any) -> np.ndarray:
     if positions is None:
-        from troth.viz.layout import place
-
         return place(g)
     try:
         places = np.asarray(positions, dtype=float)

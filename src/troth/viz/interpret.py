@@ -2,7 +2,7 @@
 
 Numba compiles the Python bodies of kernels and keeps them (``py_func``). ``interpret`` puts an engine together from
 these bodies: the same statements on the same arrays, executed one after another by Python. What has no body is an
-instruction of ``cpu/_atomics.py``; with one worker each is a plain access. Nothing is copied or written again: a change
+instruction of ``kernels/atomics.py``; with one worker each is a plain access. Nothing is copied or written again: a change
 of the engine changes what is seen here.
 
 The interpreted engine returns what the compiled one does, mate by mate (``tests/viz/test_interpret.py``); it is some
@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from troth.cpu import _atomics, _rows, _team
+from troth import rows
+from troth.kernels import atomics, team
 
 
 def _exchange(array, index, expected, value):
@@ -38,12 +39,12 @@ def _add(array, index, value):
 
 # What one worker does where several would need an instruction, or a team, of their own.
 ALONE: dict[Any, Callable] = {
-    _atomics.load: lambda array, index: array[index],
-    _atomics.store: lambda array, index, value: array.__setitem__(index, value),
-    _atomics.compare_and_swap: _exchange,
-    _atomics.fetch_add: _add,
-    _atomics.prefetch: lambda array, index: None,
-    _team.run: lambda threads, kernel, *args, cursor=None, progress=None: [kernel(0, *args)],
+    atomics.load: lambda array, index: array[index],
+    atomics.store: lambda array, index, value: array.__setitem__(index, value),
+    atomics.compare_and_swap: _exchange,
+    atomics.fetch_add: _add,
+    atomics.prefetch: lambda array, index: None,
+    team.run: lambda threads, kernel, *args, cursor=None, progress=None: [kernel(0, *args)],
 }
 
 
@@ -61,17 +62,18 @@ def interpret(engine: Callable, watcher: Any) -> Callable:
     Examples
     --------
     >>> from troth.cpu.handshake import run
-    >>> from troth.graph import as_graph
+    >>> from troth import as_graph
+    >>> from troth.contract import Context
     >>> from troth.order import make_order
     >>> class Watcher:
     ...     def on_check_handshaking(self, at):
     ...         print("round", at.r, "hands", at.strongest)
-    >>> mate, _ = interpret(run, Watcher())(as_graph(([0, 1], [1, 2], [2, 3])), make_order(), threads=1)
+    >>> found = interpret(run, Watcher())(as_graph(([0, 1], [1, 2], [2, 3])), make_order(), Context(threads=1))
     round 0 hands [1 2 1]
-    >>> mate
+    >>> found.mates
     array([-1,  2,  1], dtype=int32)
     """
-    modules = (engine.__module__, _rows.__name__)
+    modules = (engine.__module__, rows.__name__, team.__name__)
     copies: dict[Callable, Callable] = {}
 
     def copy(value: Any) -> Any:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from troth.graph import Graph, as_graph
+from troth.api.opening import as_graph
+from troth.graph import Graph
 from troth.viz.drawing import edges_of
 from troth.viz.layout import place
 from troth.viz.stories import tell
@@ -26,7 +27,8 @@ INDENT = 4  # blanks of pseudocode
 
 
 def steps(
-    g: Any,
+    graph: Any,
+    *,
     algorithm: str = "suitor",
     ties: str = "hash",
     seed: int = 0,
@@ -39,21 +41,23 @@ def steps(
 
     Parameters
     ----------
-    g
-        a ``Graph``, or anything that ``as_graph`` takes
-    algorithm, ties, seed
-        as in ``troth.match``; the four PGAS variants need mpiexec
-    ranks, partition
-        of the PGAS variants: how many processes (by default 3), and who owns a vertex (by default "block")
-    name
-        of the graph, for the title
-    **options
-        the engine's own (see ``engines.py``)
+    graph : Graph or anything that ``as_graph`` takes
+        The graph.
+    algorithm, ties, seed : optional
+        As in ``troth.match``; the four PGAS variants need mpiexec.
+    ranks : int, optional
+        Processes of a PGAS variant, by default 3.
+    partition : str, optional
+        Who owns a vertex in a PGAS variant, by default "block".
+    name : str, optional
+        Of the graph, for the title.
+    **options : dict
+        The engine's own: ``troth match --help`` lists them.
 
     Returns
     -------
     str
-        HTML, with all that it needs inside
+        HTML, with all that it needs inside.
 
     Notes
     -----
@@ -66,8 +70,8 @@ def steps(
     >>> "3 displaces 2" in html
     True
     """
-    graph = (g if isinstance(g, Graph) else as_graph(g)).to("cpu")
-    story = tell(graph, algorithm, ties, seed, ranks, partition, **options)
+    graph = as_graph(graph).to("cpu")
+    story = tell(graph, algorithm, ties=ties, seed=seed, ranks=ranks, partition=partition, **options)
     given = [f"{key} {value}" for key, value in options.items()]
     where = [counted(story.ranks, "rank", "ranks"), f"partition {partition or 'block'}"] if story.ranks else []
     facts = [story.size(), f"ties {ties}, seed {seed}", *where, *given]

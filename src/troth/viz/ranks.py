@@ -15,7 +15,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic_ns, sleep
@@ -25,7 +24,7 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.graph import Graph
-from troth.mpi import launched_rank, launcher
+from troth.ranks.job import launched_rank, launcher
 from troth.viz.interpret import watched
 
 SLOT = 2_000_000  # nanoseconds
@@ -38,14 +37,14 @@ CROWDED = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_map
 
 def trace(graph: Graph, ranks: int, words: dict[str, Any]) -> list[dict]:
     """The events of a job, in the order of the clock. The last ones, of kind "mates", are what the engine returned."""
-    from troth.io import write
+    from troth.io import write_graph
 
     mpiexec = launcher()
     if mpiexec is None:
         raise TrothError(f'{words["algorithm"]} needs mpiexec to start its ranks: pip install "troth[mpi]"')
     with TemporaryDirectory(prefix="troth-") as name:
         folder = Path(name)
-        write(Graph(graph.indptr, graph.indices, graph.weights), folder / "graph.npz")
+        write_graph(Graph.trusted(graph.indptr, graph.indices, graph.weights), folder / "graph.npz")
         (folder / "words.json").write_text(json.dumps(words))
         command = [mpiexec, "-n", str(ranks), sys.executable, "-m", "troth.viz.ranks", name]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | CROWDED)
@@ -122,12 +121,12 @@ class Log:
         self._wake(at, working, "notice")
 
     def _counts(self, at) -> tuple[int, int]:
-        from troth.mpi import steps
+        from troth.ranks import steps
 
         return int(at.lists.counts[steps.NEWLY]), int(at.lists.counts[steps.WORK])
 
     def _new(self, at, name: str, first: int) -> np.ndarray:
-        from troth.mpi import steps
+        from troth.ranks import steps
 
         return getattr(at.lists, name)[first : at.lists.counts[getattr(steps, name.upper())]]
 
@@ -163,7 +162,7 @@ class Log:
 
 def watch(engine, log: Log) -> None:
     """Wrap what the engine calls, where it looks it up."""
-    from troth.mpi import notify, shared, steps
+    from troth.ranks import notify, shared, steps
 
     places = [(steps, name) for name in vars(steps) if hasattr(log, f"on_{name}")]
     places += [(engine, name) for name in ("barrier", "sum_over") if hasattr(engine, name)]
@@ -189,17 +188,17 @@ def take_turns(rank: int, ranks: int):
 def main(folder: Path) -> None:
     """Run the engine of ``words.json`` on ``graph.npz``, and leave the log."""
     from troth import mpi
-    from troth.engines import find_engine
-    from troth.io import read
-    from troth.mpi import shared
+    from troth.api.opening import read
+    from troth.engines import find_engines
+    from troth.ranks import shared
 
     world = mpi.world()
     with mpi.ending_the_job(world):
         words = json.loads((folder / "words.json").read_text())
-        graph = mpi.from_graph(read(folder / "graph.npz"), world, words.pop("partition"))
+        graph = mpi.from_graph(read(folder / "graph.npz"), comm=world, partition=words.pop("partition"))
         log = Log(graph)
         log.add("owner", vertices=graph.own.tolist())
-        watch(import_module(find_engine(words["algorithm"], "mpi").target.partition(":")[0]), log)
+        watch(find_engines(words["algorithm"], "mpi")[0].load_module(), log)
         shared.pause = take_turns(world.rank, world.size)
         m = mpi.match(graph, **words)
         log.add("mates", mates=np.column_stack([graph.own, m.mate]).tolist())

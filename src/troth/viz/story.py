@@ -101,7 +101,7 @@ class Story:
 
     def end(self, mate: np.ndarray) -> None:
         """The last frame: the matching that the engine returned."""
-        from troth.matching import Matching
+        from troth.api.result import Matching
 
         self.mate = mate.tolist()
         self.points, self.colour = [-1] * self.graph.n, [""] * self.graph.n

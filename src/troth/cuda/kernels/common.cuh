@@ -21,7 +21,7 @@ constexpr int WARP = 32;
 struct Order {
     u64 low;                            // the least weight's bits
     u32 drop;                           // how many trailing bits of a 64-bit weight the prefix loses
-    u32 coarse;                         // 1 where unequal weights may have equal prefixes
+    u32 lossy;                          // 1 where unequal weights may have equal prefixes
     u32 flip, mul1, mul2, inv1, inv2;   // of the scramble and its inverse
     u32 fold;
 };
@@ -102,7 +102,7 @@ __device__ inline W weight_at(const i64* __restrict__ indptr, const i32* __restr
 template <class W>
 __device__ inline bool wins(const i64* __restrict__ indptr, const i32* __restrict__ indices,
                             const W* __restrict__ bits, const Order& order, u32 v, u64 offer, u64 held) {
-    if (sizeof(W) < 8 || !order.coarse || high(offer) != high(held)) return offer > held;
+    if (sizeof(W) < 8 || !order.lossy || high(offer) != high(held)) return offer > held;
     W ours = weight_at(indptr, indices, bits, v, vertex(order, low(offer)));
     W theirs = weight_at(indptr, indices, bits, v, vertex(order, low(held)));
     return ours > theirs || (ours == theirs && offer > held);

@@ -27,7 +27,7 @@ struct Rows {
     Order order;
 };
 
-// Whether (key, weight) is better than (than, least). EXACT: prefixes are coarse, so equal ones are settled by weights.
+// Whether (key, weight) is better than (than, least). EXACT: prefixes are lossy, so equal ones are settled by weights.
 template <bool EXACT>
 __device__ __forceinline__ bool better(u64 key, u64 weight, u64 than, u64 least) {
     if (!EXACT || high(key) != high(than)) return key > than;

@@ -1,0 +1,42 @@
+from troth import interop as interop
+from troth import mpi as mpi
+from troth import viz as viz
+from troth.api.calls import match as match
+from troth.api.calls import strongest as strongest
+from troth.api.checking import Certificate as Certificate
+from troth.api.checking import Report as Report
+from troth.api.checking import certificate as certificate
+from troth.api.checking import verify as verify
+from troth.api.coarsening import Level as Level
+from troth.api.coarsening import coarsen as coarsen
+from troth.api.coarsening import hierarchy as hierarchy
+from troth.api.opening import as_graph as as_graph
+from troth.api.opening import read as read
+from troth.api.opening import write as write
+from troth.api.result import Matching as Matching
+from troth.errors import TrothError as TrothError
+from troth.families import generate as generate
+from troth.graph import Graph as Graph
+from troth.viz import draw as draw
+
+__version__: str
+__all__ = [
+    "Certificate",
+    "Graph",
+    "Level",
+    "Matching",
+    "Report",
+    "TrothError",
+    "__version__",
+    "as_graph",
+    "certificate",
+    "coarsen",
+    "draw",
+    "generate",
+    "hierarchy",
+    "match",
+    "read",
+    "strongest",
+    "verify",
+    "write",
+]

@@ -1,0 +1,112 @@
+"""What an engine is: its signature, what it is told and what it returns; and the parts that each device implements.
+
+An engine is a function ``run(graph, order, context, **options) -> Result`` that trusts the graph, which is on its
+device, and the options, which ``engines.py`` has checked. ``Checks`` and ``Coarsening`` are what the CPU, a GPU and MPI
+ranks (these have no coarsening) each implement for graphs that live there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from troth.graph import Graph
+from troth.order import Order
+
+Progress = Callable[[str, int, int], None]
+Array = Any  # of NumPy or CuPy: where the graph is
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every engine is told beside the graph, the order and its own options.
+
+    Attributes
+    ----------
+    threads : of the CPU; None: as many as there are cores and work for them
+    seed : of the random engines
+    progress : called as ``progress(phase, done, total)`` now and then
+    comm : the communicator, for engines of MPI ranks
+    """
+
+    threads: int | None = None
+    seed: np.uint64 = field(default=np.uint64(0))
+    progress: Progress | None = None
+    comm: Any = None
+
+    def report(self, done: int, total: int) -> None:
+        """Say how much of the matching is done."""
+        if self.progress is not None:
+            self.progress("match", min(done, total), total)
+
+
+class Result(NamedTuple):
+    """What an engine returns.
+
+    ``mates`` is an int32 array on the engine's device; on ranks it has the global numbers of the mates of the rank's
+    own vertices. Where an engine has these counts they mean the same: ``rounds``; ``scans``, looks at a row;
+    ``edges_read``, stored entries read; ``proposals``; ``threads``. ``seconds`` are by phase; on a GPU ``kernels`` is
+    the time on the device.
+    """
+
+    mates: Array
+    counts: dict[str, Any]
+    seconds: dict[str, float]
+
+
+class EngineFunction(Protocol):
+    """The signature of all engines; on ranks the graph is a ``DistGraph``."""
+
+    def __call__(self, graph: Any, order: Order, context: Context, **options: Any) -> Result: ...
+
+
+class Checks(Protocol):
+    """Checks of a matching where the graph lives; the results are the same on every device and for any threads.
+
+    ``mate`` is an int32 array there, ``held`` has the bits of the weight that is matched at each vertex.
+    """
+
+    def matched_bits(self, mate: Array) -> tuple[Array, int]:
+        """``held``, and the first vertex whose mate is no mate (n: there is none)."""
+
+    def matched_weight(self, mate: Array, held: Array) -> int | float:
+        """The weight of a matching: exact for integers; for floats added in float64, in one order."""
+
+    def first_uncovered(self, held: Array) -> tuple[int, int, int | float] | None:
+        """The first edge (u, v), u < v, heavier than what either end holds, and its weight; or None."""
+
+    def start_dual(self, mate: Array, held: Array) -> tuple[int, int]:
+        """Start from y(v) = the weight matched at v: (the matching's weight from below, exponent) in 2^-exponent."""
+
+    def sweep_dual(self) -> int:
+        """One damped Jacobi sweep; the sum of y after it."""
+
+
+class Clusters(Protocol):
+    """A numbering of clusters of one or two vertices, by first member."""
+
+    mate: Array
+    size: int
+    alone: Array
+
+
+class Coarsening(Protocol):
+    """Contraction of pairs where the graphs live; the same bits on every device and for any threads."""
+
+    def number_clusters(self, graph: Graph, mate: Array) -> Clusters:
+        """The clusters that pairs and unmatched vertices are."""
+
+    def contract(self, graph: Graph, clusters: Clusters, weights: Array) -> tuple[Graph, Array, bool]:
+        """The coarse graph, the coarse vertex of each vertex, and whether a sum of weights was too great."""
+
+    def fitting_edges(self, graph: Graph, weights: Array, limits: Array) -> Graph:
+        """The graph without the edges whose two ends weigh more than the limits together."""
+
+    def pair_twins(self, graph: Graph, vertices: Array, mate: Array) -> None:
+        """Pair some free vertices that have the same neighbours."""
+
+    def pair_relatives(self, graph: Graph, order: Order, vertices: Array, mate: Array) -> None:
+        """Pair some free vertices whose strongest neighbour is the same."""

@@ -1,0 +1,258 @@
+"""Checks on CPU threads: the weight matched at every vertex, the checks, and the sweeps of the dual.
+
+All checks compare the *bits* of weights (see ``order.py``), which are in the order of the weights, so a kernel is
+compiled once a width. Workers take chunks in ascending order and stop at their first find: whatever the threads, the
+least of their finds is the least of all.
+
+The dual works on whole numbers below 2^63, the weights in *units* of a power of two: integers are shifted, floats are
+rounded up (down, for the weight of the matching). Every sum is then exact and every rounding is on the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from troth.graph import Graph
+from troth.kernels.jit import kernel
+from troth.kernels.team import chunk_size, new_cursor, run, take, thread_count
+from troth.order import MASK, ONE, PRIORITY_BITS, weight_bits
+from troth.rows import find, plain_weights
+
+BLOCK = 4096  # vertices whose matched weights are added in one go; part of the definition of a float sum
+
+
+# ---- the weight matched at each vertex ----
+
+
+@kernel
+def hold(worker, cursor, chunk, indptr, indices, bits, mate, held):
+    """held[v] = the bits of w(v, mate[v]), 0 where v is free; returns the first v whose mate is no mate, or n.
+
+    A mate is -1, or a vertex that names v in turn and is a neighbour of v.
+    """
+    n = len(mate)
+    while True:
+        first = take(cursor, chunk)
+        if first >= n:
+            return n
+        for v in range(first, min(first + chunk, n)):
+            u = mate[v]
+            held[v] = 0
+            if u == -1:
+                continue
+            if not 0 <= u < n or mate[u] != v:
+                return v
+            stop = np.uint64(indptr[v + 1])
+            place = find(indices, np.uint64(indptr[v]), stop, u)
+            if place == stop:
+                return v
+            held[v] = bits[place]
+
+
+@kernel
+def add_blocks(worker, cursor, block, mate, held, sums):
+    """sums[b] = the weights of the pairs whose smaller vertex is in block b, added one by one in float64."""
+    n = len(mate)
+    while True:
+        first = take(cursor, block)
+        if first >= n:
+            return
+        total = 0.0
+        for v in range(first, min(first + block, n)):
+            if mate[v] > v:
+                total += held[v]
+        sums[first // block] = total
+
+
+def _exact_sum(values: np.ndarray) -> int:
+    """The sum of up to 2^32 whole numbers below 2^64: sums of halves of 32 bits cannot overflow."""
+    values = values.astype(np.uint64, copy=False)
+    return joined([((values >> PRIORITY_BITS).sum(), (values & MASK).sum())])
+
+
+# ---- maximality and dominance ----
+
+
+@kernel
+def uncover(worker, cursor, chunk, indptr, indices, bits, held):
+    """The first u with an edge {u, v}, u < v, that is heavier than what either end holds, or n."""
+    n = len(held)
+    while True:
+        first = take(cursor, chunk)
+        if first >= n:
+            return n
+        for u in range(first, min(first + chunk, n)):
+            for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+                v = indices[e]
+                if v > u and bits[e] > held[u] and bits[e] > held[v]:
+                    return u
+
+
+# ---- the dual ----
+
+
+class Units(NamedTuple):
+    """One unit is 2^-exponent: w in units is ``w << exponent`` for integers and ``w * first * second`` for floats.
+
+    Two factors whose product is 2^exponent, which itself may be beyond the floats.
+    """
+
+    exponent: np.int64
+    first: float
+    second: float
+
+
+def make_units(graph: Graph) -> Units:
+    """Units in which the greatest weight is just below 2^63 (integers) or at most 2^62 (floats)."""
+    greatest = graph.bits_range()[1]
+    dtype = graph.weights.dtype
+    if dtype.kind != "f":
+        return Units(np.int64(63 - greatest.bit_length()), 1.0, 1.0)
+    bits = np.array([greatest], f"u{dtype.itemsize}")
+    exponent = 62 - math.frexp(float(bits.view(dtype)[0]))[1]
+    return Units(np.int64(exponent), math.ldexp(1.0, exponent // 2), math.ldexp(1.0, exponent - exponent // 2))
+
+
+def units_up(w, units):
+    """A weight in units, rounded up; compiled code only."""
+    raise NotImplementedError("units_up is for compiled code")
+
+
+def units_down(w, units):
+    """A weight in units, rounded down; compiled code only."""
+    raise NotImplementedError("units_down is for compiled code")
+
+
+@overload(units_up, inline="always")
+def _units_up(w, units):
+    # The product is exact, or it underflowed, perhaps to 0, and w is far below one unit: then 1 is w rounded up.
+    if isinstance(w, types.Float):
+        return lambda w, units: max(np.int64(1), np.int64(math.ceil(np.float64(w) * units.first * units.second)))
+    return lambda w, units: np.int64(w) << units.exponent
+
+
+@overload(units_down, inline="always")
+def _units_down(w, units):
+    if isinstance(w, types.Float):
+        return lambda w, units: np.int64(np.float64(w) * units.first * units.second)
+    return lambda w, units: np.int64(w) << units.exponent
+
+
+@kernel
+def start(worker, cursor, chunk, names, mate, held, units, y):
+    """y(v) = the weight matched at v, rounded up; returns the weight of the pairs met, rounded down, as (high, low).
+
+    ``mate`` has the names of the mates; ``names`` are those of the vertices, None where they are the numbers.
+    """
+    n = len(mate)
+    high = low = np.uint64(0)
+    while True:
+        first = take(cursor, chunk)
+        if first >= n:
+            return high, low
+        for v in range(first, min(first + chunk, n)):
+            y[v] = 0
+            if mate[v] >= 0:
+                y[v] = units_up(held[v], units)
+                if mate[v] > (v if names is None else names[v]):
+                    part = np.uint64(units_down(held[v], units))
+                    high += part >> PRIORITY_BITS
+                    low += part & MASK
+
+
+@kernel
+def sweep(worker, cursor, chunk, indptr, indices, weights, units, y, fresh):
+    """fresh(v) = (y(v) + max(0, max_u (w(u, v) - y(u)))) / 2, rounded up; returns their sum as (high, low).
+
+    A sweep needs no feasible start: y'(u) >= w - y(v) and y'(v) >= w - y(u) by definition, so the averages of y and y'
+    at the two ends of an edge add up to w or more, whatever y >= 0 was. From then on y' <= y, hence the sum never
+    increases.
+    """
+    n = len(indptr) - 1
+    high = low = np.uint64(0)
+    while True:
+        first = take(cursor, chunk)
+        if first >= n:
+            return high, low
+        for v in range(first, min(first + chunk, n)):
+            need = np.int64(0)
+            for e in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                need = max(need, units_up(weights[e], units) - y[np.uint32(indices[e])])
+            part = (np.uint64(y[v]) + np.uint64(need) + ONE) >> ONE  # both are below 2^63
+            fresh[v] = np.int64(part)
+            high += part >> PRIORITY_BITS
+            low += part & MASK
+
+
+def joined(parts: list[tuple[int, int]]) -> int:
+    """The sum of whole numbers that come in halves of 32 bits."""
+    return sum((int(high) << 32) + int(low) for high, low in parts)
+
+
+def add_in_order(sums: np.ndarray) -> float:
+    """The sum of float64 numbers, one after another. (Python's ``sum`` compensates from 3.12 on.)"""
+    total = 0.0
+    for value in sums.tolist():
+        total += value
+    return total
+
+
+class CpuChecks:
+    """Checks on CPU threads (see ``contract.Checks``)."""
+
+    def __init__(self, graph: Graph, threads: int | None = None) -> None:
+        self.graph, self.bits = graph, weight_bits(graph.weights)
+        self.threads = thread_count(threads, graph.n + len(graph.indices))
+
+    def _over(self, kernel: Callable, *args: Any, chunk: int | None = None) -> list:
+        """Run a kernel over the vertices in chunks."""
+        cursor = new_cursor()
+        return run(self.threads, kernel, cursor, chunk or chunk_size(self.graph.n, self.threads), *args, cursor=cursor)
+
+    def matched_bits(self, mate: np.ndarray) -> tuple[np.ndarray, int]:
+        """The bits of the weight matched at every vertex, and the first vertex whose mate is no mate (n: none)."""
+        held = np.empty(self.graph.n, self.bits.dtype)
+        return held, min(self._over(hold, self.graph.indptr, self.graph.indices, self.bits, mate, held))
+
+    def matched_weight(self, mate: np.ndarray, held: np.ndarray) -> int | float:
+        """The weight of a matching: exact for integers; for floats added in float64, in one order."""
+        if self.graph.weights.dtype.kind != "f":
+            return _exact_sum(held) // 2
+        sums = np.zeros(-(-self.graph.n // BLOCK))
+        self._over(add_blocks, mate, held.view(self.graph.weights.dtype), sums, chunk=BLOCK)
+        return add_in_order(sums)
+
+    def first_uncovered(self, held: np.ndarray) -> tuple[int, int, int | float] | None:
+        """The first edge (u, v), u < v, heavier than what either end holds, and its weight; or None.
+
+        With the weights matched at each vertex this is dominance. With the greatest number at every matched vertex,
+        only an edge between two free vertices is left to find: maximality.
+        """
+        graph, bits = self.graph, self.bits
+        u = min(self._over(uncover, graph.indptr, graph.indices, bits, held))
+        if u == graph.n:
+            return None
+        row = slice(graph.indptr[u], graph.indptr[u + 1])
+        neighbours = graph.indices[row]
+        heavier = (neighbours > u) & (bits[row] > np.maximum(held[u], held[neighbours]))
+        return u, int(neighbours[heavier][0]), graph.weights[row][heavier][0].item()
+
+    def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
+        """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
+        self._units, self._weights = make_units(self.graph), plain_weights(self.graph)
+        self._y, self._fresh = np.empty(self.graph.n, np.int64), np.empty(self.graph.n, np.int64)
+        weight = joined(self._over(start, None, mate, held.view(self._weights.dtype), self._units, self._y))
+        return weight, int(self._units.exponent)
+
+    def sweep_dual(self) -> int:
+        """One sweep; the sum of y after it."""
+        rows = self.graph.indptr, self.graph.indices, self._weights
+        total = joined(self._over(sweep, *rows, self._units, self._y, self._fresh))
+        self._y, self._fresh = self._fresh, self._y
+        return total

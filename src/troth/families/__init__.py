@@ -1,0 +1,10 @@
+"""Seeded graph families: the same arrays for the same words, on every machine and device, for any number of threads.
+
+``structures.py`` says what the structures are and ``host.py`` makes them, ``weights.py`` makes the weights, ``draw.py``
+their random numbers; ``spec.py`` reads what the user asked for. On a GPU ``cuda.py`` does the making.
+"""
+
+from troth.families.spec import ALIASES, COMMON, FAMILIES, Family, Param, from_spec, generate, is_spec
+from troth.families.weights import RULES
+
+__all__ = ["ALIASES", "COMMON", "FAMILIES", "RULES", "Family", "Param", "from_spec", "generate", "is_spec"]

@@ -1,0 +1,208 @@
+"""CSR structures on the CPU: what ``families.py`` asks of a device, in Numba.
+
+A device is a module with ``lattice``, ``near``, ``drawn``, ``simple`` and ``weigh``; the other one is
+``troth.cuda.generate``, whose arrays are the same, bit for bit. Arguments are checked already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+from troth.families.draw import below, share
+from troth.families.weights import weigh
+from troth.gate.cpu import edges_to_csr
+from troth.kernels.jit import inlined, kernel
+from troth.order import PLACE, hash2
+
+__all__ = ["drawn", "lattice", "near", "scatter", "simple", "weigh"]
+
+Structure = tuple[np.ndarray, np.ndarray]
+
+
+def count_and_fill(n: int, kernel: Callable, *args) -> Structure:
+    """CSR in two passes of ``kernel(first, last, *args, fill, indptr, indices)``: row lengths first, then the rows."""
+    indptr = np.zeros(n + 1, np.int64)
+    share(n, kernel, *args, False, indptr, np.empty(0, np.int32))
+    np.cumsum(indptr, out=indptr)
+    indices = np.empty(indptr[-1], np.int32)
+    share(n, kernel, *args, True, indptr, indices)
+    return indptr, indices
+
+
+# ---- lattices ----
+
+
+@inlined
+def lattice_row(v, depth, height, width, unknowns, offsets, fill, at, indices):
+    """The entries of vertex v, written from ``at`` on or only counted; returns where they end."""
+    node = v // unknowns
+    z, y, x = node // (width * height), node // width % height, node % width
+    for k in range(len(offsets)):
+        dz, dy, dx = offsets[k, 0], offsets[k, 1], offsets[k, 2]
+        if 0 <= z + dz < depth and 0 <= y + dy < height and 0 <= x + dx < width:
+            u = (node + (dz * height + dy) * width + dx) * unknowns
+            if fill:
+                for w in range(u, u + unknowns):
+                    if w != v:
+                        indices[at] = w
+                        at += 1
+            else:
+                at += unknowns - (u <= v < u + unknowns)
+    return at
+
+
+@kernel
+def _lattice(first, last, depth, height, width, unknowns, offsets, fill, indptr, indices):
+    for v in range(first, last):
+        at = indptr[v] if fill else 0
+        at = lattice_row(v, depth, height, width, unknowns, offsets, fill, at, indices)
+        if not fill:
+            indptr[v + 1] = at
+
+
+def lattice(shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray) -> Structure:
+    """A box of nodes, the last coordinate running fastest, each with ``unknowns`` vertices of consecutive numbers.
+
+    A vertex is joined to all unknowns of the nodes at the offsets, which are in lexicographic order and hold zero.
+    """
+    return count_and_fill(prod(shape) * unknowns, _lattice, *shape, unknowns, offsets)
+
+
+# ---- points in the square ----
+
+SIDE = 31  # bits of a coordinate: a squared distance fits 63
+
+
+@kernel
+def _point(seed, i):
+    x = hash2(seed, PLACE, np.uint64(i), np.uint64(0)) >> np.uint64(64 - SIDE)
+    y = hash2(seed, PLACE, np.uint64(i), np.uint64(1)) >> np.uint64(64 - SIDE)
+    return np.int64(x), np.int64(y)
+
+
+@kernel
+def _cell(x, y, cells):
+    return (y * cells >> SIDE) * cells + (x * cells >> SIDE)
+
+
+@kernel
+def _count_points(seed, n, cells, start):
+    for i in range(n):
+        x, y = _point(seed, i)
+        start[_cell(x, y, cells) + 2] += 1
+
+
+@kernel
+def _place_points(seed, n, cells, start, points):
+    """Put each point into its cell; ``start[c + 1]`` begins as the start of cell c and ends as its end."""
+    for i in range(n):
+        x, y = _point(seed, i)
+        cell = _cell(x, y, cells) + 1
+        points[start[cell], 0], points[start[cell], 1] = x, y
+        start[cell] += 1
+
+
+def scatter(seed: np.uint64, n: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """n random points in the order of their cells, of which there are ``cells`` a side, and where each cell starts."""
+    start = np.zeros(cells * cells + 2, np.int64)
+    points = np.empty((n, 2), np.int32)
+    _count_points(seed, n, cells, start)
+    np.cumsum(start, out=start)
+    _place_points(seed, n, cells, start, points)
+    return points, start[:-1]
+
+
+@kernel
+def _near(first, last, points, start, cells, reach, fill, indptr, indices):
+    """Join points whose squared distance is below ``reach``; they lie in the 3 by 3 cells about each other."""
+    for v in range(first, last):
+        x, y = np.int64(points[v, 0]), np.int64(points[v, 1])
+        cell = _cell(x, y, cells)
+        row, col = cell // cells, cell % cells
+        at = indptr[v] if fill else 0
+        for r in range(max(row - 1, 0), min(row + 2, cells)):
+            # Three cells in a row are one range of vertices.
+            left, right = r * cells + max(col - 1, 0), r * cells + min(col + 1, cells - 1)
+            for u in range(start[left], start[right + 1]):
+                dx, dy = points[u, 0] - x, points[u, 1] - y
+                if u != v and dx * dx + dy * dy < reach:
+                    if fill:
+                        indices[at] = u
+                    at += 1
+        if not fill:
+            indptr[v + 1] = at
+
+
+def near(seed: np.uint64, n: int, cells: int, reach: int) -> Structure:
+    """n random points, joined where their squared distance is below ``reach``; a cell is at least that wide."""
+    points, start = scatter(seed, n, cells)
+    return count_and_fill(n, _near, points, start, cells, reach)
+
+
+# ---- drawn edges ----
+
+
+# Graph500's quadrants, as bounds on a 64-bit word: a = 0.57, a + b = 0.76, a + b + c = 0.95.
+QUADRANTS = tuple(np.uint64(percent * 2**64 // 100) for percent in (57, 76, 95))
+
+
+@kernel
+def _draw_rmat(first, last, origin, seed, scale, row, col):
+    a, ab, abc = QUADRANTS
+    for e in range(first, last):
+        u, v = 0, 0
+        for level in range(scale):
+            word = hash2(seed, PLACE, np.uint64(e), np.uint64(level))
+            u = u << 1 | (word >= ab)
+            v = v << 1 | ((word >= a) ^ (word >= ab) ^ (word >= abc))
+        row[e - origin], col[e - origin] = u, v
+
+
+@kernel
+def _draw_pairs(first, last, origin, seed, n, row, col):
+    for e in range(first, last):
+        u = below(hash2(seed, PLACE, np.uint64(e), np.uint64(0)), n)
+        v = below(hash2(seed, PLACE, np.uint64(e), np.uint64(1)), n - 1)
+        row[e - origin], col[e - origin] = u, v + (v >= u)  # v is one of the others
+
+
+@kernel
+def _draw_across(first, last, origin, seed, left, right, row, col):
+    for e in range(first, last):
+        row[e - origin] = below(hash2(seed, PLACE, np.uint64(e), np.uint64(0)), left)
+        col[e - origin] = left + below(hash2(seed, PLACE, np.uint64(e), np.uint64(1)), right)
+
+
+@kernel
+def _draw_spokes(first, last, origin, seed, n, hubs, degree, number, row, col):
+    """Neighbour j of a hub comes from the j-th of ``degree`` equal parts of the other vertices, so none repeats."""
+    for e in range(first, last):
+        hub, j = e // degree * n // hubs, e % degree
+        low, high = j * (n - 1) // degree, (j + 1) * (n - 1) // degree
+        v = low + below(hash2(seed, PLACE, np.uint64(number + e), np.uint64(0)), high - low)
+        row[e - origin], col[e - origin] = hub, v + (v >= hub)
+
+
+# Each draws the edges first..last-1; ``row`` and ``col`` begin with edge ``origin``, so that a part needs no more room.
+DRAWS = {"rmat": _draw_rmat, "pairs": _draw_pairs, "across": _draw_across, "spokes": _draw_spokes}
+
+
+def drawn(n: int, *draws: tuple) -> Structure:
+    """The structure of drawn edges: each ``(name, count, *args)`` is a kernel of ``DRAWS`` and its arguments."""
+    total = sum(count for _, count, *_ in draws)
+    row, col = np.empty(total, np.int32), np.empty(total, np.int32)
+    at = 0
+    for name, count, *args in draws:
+        share(count, DRAWS[name], 0, *args, row[at : at + count], col[at : at + count])
+        at += count
+    return simple(row, col, n)
+
+
+def simple(row: np.ndarray, col: np.ndarray, n: int) -> Structure:
+    """The CSR structure of the edges (row[e], col[e]) without loops and repeats."""
+    ones = np.broadcast_to(np.uint8(1), len(row))  # one byte, seen as many
+    indptr, indices, *_ = edges_to_csr(row, col, ones, n)
+    return indptr, indices

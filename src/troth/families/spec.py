@@ -1,0 +1,300 @@
+"""What the user may ask for: the table of families, ``generate`` and the text form ``family:name=value,...``.
+
+Every value is checked here against its row of the table; the functions of ``structures.py`` check only conditions between
+two values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from troth.errors import TrothError
+from troth.families import host, structures
+from troth.families.weights import DTYPES, HIGH, RULES, weight_type
+from troth.graph import Graph
+from troth.inputs import MAX_VERTICES
+
+
+class Param(NamedTuple):
+    """A parameter of a family: ``default`` None means that it must be given; a value lies in ``least..most``."""
+
+    name: str
+    help: str
+    default: int | None = None
+    least: int = 1
+    most: int = MAX_VERTICES
+    kind: type = int
+
+
+class Family(NamedTuple):
+    """A row of ``FAMILIES``: ``make(on, seed, **params)`` returns ``(indptr, indices)``; see ``structures.py``."""
+
+    make: Callable
+    help: str
+    params: tuple[Param, ...]
+
+
+_N = Param("n", "vertices", least=0)
+_DEGREE = Param("degree", "average degree", least=0, kind=float)
+
+FAMILIES = {
+    "grid": Family(
+        structures.grid,
+        "a box of vertices, each joined to the next along every axis",
+        (Param("rows", "rows"), Param("cols", "columns"), Param("layers", "layers; 1 makes a plane grid", 1)),
+    ),
+    "stencil": Family(
+        structures.stencil,
+        "27-point finite elements: the unknowns of nodes that share a cell are all coupled",
+        (
+            Param("nx", "nodes along x, the fastest"),
+            Param("ny", "nodes along y"),
+            Param("nz", "nodes along z"),
+            Param("unknowns", "vertices of each node", 1),
+        ),
+    ),
+    "rmat": Family(
+        structures.rmat,
+        "Graph500's recursive matrix: skewed degrees, hubs at the low numbers",
+        (
+            Param("scale", "2^scale vertices", most=30),
+            Param("edgefactor", "drawn edges per vertex, before loops and repeats go", 16, most=2**16),
+        ),
+    ),
+    "erdos-renyi": Family(
+        structures.erdos_renyi, "n * degree / 2 edges drawn uniformly, repeats removed", (_N, _DEGREE)
+    ),
+    "rgg": Family(
+        structures.rgg,
+        "random points in the unit square, joined where they are near",
+        (_N, _DEGREE._replace(help="average degree away from the border")),
+    ),
+    "delaunay": Family(
+        structures.delaunay, "Delaunay triangulation of random points in the unit square", (_N._replace(least=3),)
+    ),
+    "bipartite": Family(
+        structures.bipartite,
+        "edges drawn uniformly between two sides, repeats removed",
+        (
+            Param("left", "vertices of the left side, numbered first"),
+            Param("right", "vertices of the right side"),
+            Param("m", "drawn edges", least=0, most=2**53),
+        ),
+    ),
+    "path": Family(structures.path, "vertices in a line", (_N,)),
+    "hubs": Family(
+        structures.hubs,
+        f"a random graph of average degree {structures.SPARSE} and a few vertices of very large degree",
+        (
+            _N._replace(least=2),
+            Param("hubs", "hubs, spread evenly over the numbers", least=0),
+            Param("degree", "drawn edges of each hub"),
+        ),
+    ),
+    "complete": Family(structures.complete, "all pairs of vertices", (_N,)),
+}
+
+ALIASES = {"er": "erdos-renyi"}
+
+COMMON = {
+    "weights": f"one of {', '.join(RULES)}",
+    "seed": "a whole number",
+    "dtype": f"type of the weights, one of {', '.join(DTYPES)}",
+    "high": f"greatest weight of weights=integers ({HIGH})",
+    "device": "where it is made and stays: cpu, cuda or cuda:1 (cpu)",
+}
+
+_SEED = Param("seed", COMMON["seed"], least=-(2**63), most=2**64 - 1)
+_HIGH = Param("high", COMMON["high"], most=2**53)
+
+
+def generate(
+    family: str,
+    *,
+    weights: str = "uniform",
+    seed: int = 0,
+    dtype: Any = None,
+    high: int | None = None,
+    device: str = "cpu",
+    **params: float,
+) -> Graph:
+    """A graph of a seeded family.
+
+    The arrays are a function of the arguments alone: the same on every machine, for any number of threads and on a GPU.
+    (One exception: where four points of ``delaunay`` lie within rounding of one circle, Qhull picks the diagonal.) Time
+    and memory are linear in the vertices and drawn edges, but for the time of ``delaunay``, O(n log n).
+
+    Parameters
+    ----------
+    family : a name of ``FAMILIES``, where its parameters are listed, or of ``ALIASES``
+    weights : a rule of ``RULES``
+    seed : a whole number from -2^63 to 2^64 - 1
+    dtype : type of the weights; where not given, float32, or int32 for ``integers`` and ``increasing``
+    high : greatest weight of the rule ``integers``
+    device : "cpu", or "cuda" or "cuda:1" for a graph that is made on a GPU and stays there. The triangles of
+        ``delaunay`` are made on the CPU all the same, and copied.
+    **params : the family's parameters, as numbers or as text
+
+    Examples
+    --------
+    >>> generate("grid", rows=2, cols=3)
+    Graph(n=6, m=7, weights=float32)
+    >>> generate("path", n=5, weights="increasing").weights.tolist()
+    [1, 1, 2, 2, 3, 3, 4, 4]
+    >>> generate("complete", n=4, weights="integers", high=3, dtype="uint8", seed=7).indices.tolist()
+    [1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2]
+    """
+    asked = read_request(family, weights=weights, seed=seed, dtype=dtype, high=high, **params)
+    on, there = _device(asked.family, str(device))
+    with asked.fitting(), there:  # a GPU that is too small is refused in its own words
+        indptr, indices = asked.make(on)
+        return Graph.trusted(
+            indptr, indices, on.weigh(indptr, indices, asked.weights, asked.seed, asked.kind, asked.high)
+        )
+
+
+class FamilyRequest(NamedTuple):
+    """What the arguments of ``generate`` mean, checked: a family, its parameters, and how its edges are weighted."""
+
+    family: str
+    params: dict[str, int | float]
+    weights: str
+    seed: np.uint64
+    kind: np.dtype
+    high: int
+
+    def make(self, on: Any) -> tuple[Any, Any]:
+        """The structure, made by ``on`` (see ``structures.py``)."""
+        return FAMILIES[self.family].make(on, self.seed, **self.params)
+
+    @contextmanager
+    def fitting(self) -> Iterator[None]:
+        """Refuse in one line what does not fit into memory."""
+        try:
+            yield
+        except MemoryError:
+            sizes = ", ".join(f"{key}={value}" for key, value in self.params.items())
+            raise TrothError(f"{self.family} with {sizes} does not fit into memory: choose smaller sizes") from None
+
+
+def read_request(
+    family: str, *, weights: str = "uniform", seed: int = 0, dtype: Any = None, high: int | None = None, **params: Any
+) -> FamilyRequest:
+    """Check the arguments of ``generate``; values may be text."""
+    name = _family(family)
+    if not isinstance(weights, str) or weights not in RULES:
+        raise TrothError(f"{name}: weights={weights!r} is not a rule: choose {', '.join(RULES)}")
+    if high is not None and weights != "integers":
+        raise TrothError(f"{name}: high is for weights=integers, not weights={weights}: leave it out")
+    values = _values(name, params)
+    number = np.uint64(_number(name, _SEED, seed) % 2**64)
+    high = HIGH if high is None else _number(name, _HIGH, high)
+    return FamilyRequest(name, values, weights, number, weight_type(weights, dtype, high), high)
+
+
+def _device(name: str, device: str) -> tuple[ModuleType, AbstractContextManager]:
+    """The module that makes graphs on a device, and the context in which it does so."""
+    if device == "cpu":
+        return host, nullcontext()
+    if device.partition(":")[0] != "cuda":
+        raise TrothError(f"{name}: device={device!r} is not known: choose cpu, cuda or cuda:1")
+    from troth.arrays import device_number, using
+
+    there = using(device_number(device))
+    from troth.families import cuda
+
+    return cuda, there
+
+
+def is_spec(text: str) -> bool:
+    """Whether the text names a family: its name, followed by the end or a colon.
+
+    >>> is_spec("grid:rows=3,cols=3"), is_spec("er"), is_spec("grid.mtx")
+    (True, True, False)
+    """
+    name = text.partition(":")[0]
+    return name in FAMILIES or name in ALIASES
+
+
+def from_spec(text: str) -> Graph:
+    """The graph that a text names, such as ``grid:rows=1000,cols=1000,weights=unit,seed=1``; see ``generate``.
+
+    >>> from_spec("stencil:nx=2,ny=2,nz=2,unknowns=3,weights=unit")
+    Graph(n=24, m=276, weights=float32)
+    """
+    name, words = split_spec(text)
+    return generate(name, **words)
+
+
+def split_spec(text: str) -> tuple[str, dict[str, Any]]:
+    """The family that a text names, and its words.
+
+    >>> split_spec("grid:rows=3,cols=4")
+    ('grid', {'rows': '3', 'cols': '4'})
+    """
+    name, _, rest = text.partition(":")
+    words: dict[str, Any] = {}
+    for item in filter(None, rest.split(",")):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not key or not equals or not value:
+            raise TrothError(f"{text!r}: {item!r} is not name=value; write for example grid:rows=1000,cols=1000")
+        if key in words:
+            raise TrothError(f"{text!r}: {key} is given twice; leave one")
+        words[key] = value
+    name = _family(name)
+    _check_names(name, words)
+    return name, words
+
+
+def _family(name: Any) -> str:
+    """The name without alias."""
+    if not isinstance(name, str) or not is_spec(name) or ":" in name:
+        raise TrothError(f"{name!r} is not a family: choose {', '.join(FAMILIES)}")
+    return ALIASES.get(name, name)
+
+
+def _check_names(name: str, given: Iterable[str]) -> None:
+    takes = [param.name for param in FAMILIES[name].params] + list(COMMON)
+    for key in given:
+        if key not in takes:
+            raise TrothError(f"{name} has no parameter {key!r}: it takes {', '.join(takes)}")
+
+
+def _values(name: str, given: Mapping[str, Any]) -> dict[str, int | float]:
+    """The family's parameters, complete and checked."""
+    _check_names(name, given)
+    params = FAMILIES[name].params
+    values = {}
+    for param in params:
+        value = given.get(param.name, param.default)
+        if value is None:
+            needs = ",".join(f"{each.name}=..." for each in params if each.default is None)
+            raise TrothError(f"{name} needs {param.name}: write {name}:{needs}")
+        values[param.name] = _number(name, param, value)
+    return values
+
+
+def _number(name: str, param: Param, value: Any) -> int | float:
+    """The value, perhaps text, as a number of the parameter's kind and range; 1e6 is a whole number."""
+    try:
+        number = _as_number(value) if isinstance(value, str) else value
+        exact = param.kind(number)
+        fine = not isinstance(value, (bool, np.bool_)) and exact == number and param.least <= exact <= param.most
+    except (TypeError, ValueError, OverflowError):
+        fine = False
+    if not fine:
+        what = "a whole number" if param.kind is int else "a number"
+        raise TrothError(f"{name}: {param.name}={value!r} must be {what} from {param.least} to {param.most}")
+    return exact
+
+
+def _as_number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)

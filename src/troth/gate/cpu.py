@@ -1,0 +1,301 @@
+"""Kernels of the gate: one streaming check of a matrix, and what makes a dirty one clean.
+
+The symmetry check adds a hash of every entry above the diagonal and subtracts that of every entry below it, modulo
+2^64. The sum is 0 for a symmetric matrix; for any other one it is 0 with probability about 2^-64 over the seed of the
+hash, which every process draws anew, so that no file can be made to pass. (Addition commutes, so rows may be read in
+any order and by any thread. The seed decides only whether the slow path looks, never a result.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from troth.gate.findings import (
+    FINGERPRINT,
+    GREATEST,
+    LEAST,
+    LOOPS,
+    NONFINITE,
+    NONPOSITIVE,
+    OUTSIDE,
+    SALT,
+    UNION,
+    UNSORTED,
+)
+from troth.kernels import team
+from troth.kernels.jit import kernel
+from troth.order import WEIGHT, hash2, weight_bits
+
+
+@kernel
+def check_rows(worker, indptr, indices, data, bits, salt, cursor, chunk, found):
+    """Stream the rows once; ``found[worker]`` gets the counts, the fingerprint and the range of the positive bits."""
+    n = np.int64(indptr.size - 1)
+    unsorted = outside = loops = nonpositive = nonfinite = np.uint64(0)
+    total = np.uint64(0)
+    least = np.uint64(2**64 - 1)
+    greatest = union = np.uint64(0)
+    while True:
+        start = team.take(cursor, chunk)
+        if start >= n:
+            break
+        for u in range(start, min(n, start + chunk)):
+            last = np.int64(-1)
+            for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+                v = np.int64(indices[e])
+                unsorted += np.uint64(v <= last)
+                outside += np.uint64(v < 0) + np.uint64(v >= n)
+                last = v
+                x = data[e]
+                b = np.uint64(bits[e])
+                nonfinite += np.uint64(x - x != 0)
+                nonpositive += np.uint64(not x > 0)
+                least = min(least, b)
+                greatest = max(greatest, b)
+                union |= b
+                low, high = np.uint64(min(u, v)), np.uint64(max(u, v))
+                h = ((low << np.uint64(32) | high) ^ salt[0]) * np.uint64(0x9E3779B97F4A7C15)
+                h = (h ^ (h >> np.uint64(32)) ^ b ^ salt[1]) * np.uint64(0xD6E8FEB86659FD93)
+                h = (h ^ (h >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
+                h ^= h >> np.uint64(29)
+                if v > u:
+                    total += h
+                elif v < u:
+                    total -= h
+                else:
+                    loops += np.uint64(1)
+    found[worker, UNSORTED] = unsorted
+    found[worker, OUTSIDE] = outside
+    found[worker, LOOPS] = loops
+    found[worker, NONPOSITIVE] = nonpositive
+    found[worker, NONFINITE] = nonfinite
+    found[worker, FINGERPRINT] = total
+    found[worker, LEAST] = least
+    found[worker, GREATEST] = greatest
+    found[worker, UNION] = union
+
+
+def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> list[int]:
+    """The columns above over all workers; the last three mean something where all entries are positive."""
+    threads = team.thread_count(None, len(indices))
+    cursor = team.new_cursor()
+    found = np.zeros((threads, 9), np.uint64)
+    chunk = team.chunk_size(len(indptr), threads)
+    team.run(threads, check_rows, indptr, indices, data, weight_bits(data), SALT, cursor, chunk, found, cursor=cursor)
+    with np.errstate(over="ignore"):
+        total = found.sum(axis=0, dtype=np.uint64)
+    total[LEAST], total[GREATEST] = found[:, LEAST].min(), found[:, GREATEST].max()
+    total[UNION] = np.bitwise_or.reduce(found[:, UNION])
+    return [int(x) for x in total]
+
+
+@kernel
+def span_bits(worker, bits, cursor, chunk, found):
+    """found[worker] = the least, the greatest and the union of the bits."""
+    least, greatest, union = bits[0], bits[0], bits[0]
+    while True:
+        start = team.take(cursor, chunk)
+        if start >= bits.size:
+            break
+        for e in range(np.uint64(start), np.uint64(min(bits.size, start + chunk))):
+            least = min(least, bits[e])
+            greatest = max(greatest, bits[e])
+            union |= bits[e]
+    found[worker, 0] = least
+    found[worker, 1] = greatest
+    found[worker, 2] = union
+
+
+def span(weights: np.ndarray) -> tuple[int, int, int]:
+    """Least, greatest and union of the bits of some positive weights, at least one."""
+    threads = team.thread_count(None, len(weights))
+    cursor, found = team.new_cursor(), np.empty((threads, 3), np.uint64)
+    team.run(threads, span_bits, weight_bits(weights), cursor, 1 << 14, found, cursor=cursor)
+    return int(found[:, 0].min()), int(found[:, 1].max()), int(np.bitwise_or.reduce(found[:, 2]))
+
+
+@kernel
+def count_kept(indptr, indices, data, ends):
+    """ends[u + 1] = how many entries of rows 0..u are neither loops nor <= 0."""
+    kept = 0
+    ends[0] = 0
+    for u in range(indptr.size - 1):
+        for e in range(indptr[u], indptr[u + 1]):
+            kept += indices[e] != u and data[e] > 0
+        ends[u + 1] = kept
+
+
+@kernel
+def copy_kept(indptr, indices, data, new_indices, new_data):
+    """Copy the entries that ``count_kept`` counted."""
+    to = 0
+    for u in range(indptr.size - 1):
+        for e in range(indptr[u], indptr[u + 1]):
+            if indices[e] != u and data[e] > 0:
+                new_indices[to] = indices[e]
+                new_data[to] = data[e]
+                to += 1
+
+
+@kernel
+def first_unequal(indptr, indices, data, t_indptr, t_indices, t_data):
+    """The first off-diagonal place (row, column) where a matrix and its transpose differ, and how many edges do."""
+    row = column = -1
+    edges = 0
+    for u in range(indptr.size - 1):
+        a, b = indptr[u], t_indptr[u]
+        while a < indptr[u + 1] or b < t_indptr[u + 1]:
+            va = indices[a] if a < indptr[u + 1] else indptr.size
+            vb = t_indices[b] if b < t_indptr[u + 1] else indptr.size
+            v = min(va, vb)
+            if v != u and (va != vb or data[a] != t_data[b]):
+                if edges == 0:
+                    row, column = u, v
+                edges += u < v
+            a += va == v
+            b += vb == v
+    return row, column, edges
+
+
+@kernel
+def merge_rows(indptr, indices, data, t_indptr, t_indices, t_data, mode, write, ends, new_indices, new_data):
+    """Combine a matrix with its transpose, loops left out; a missing direction does not count.
+
+    Called twice: first with ``write`` false to fill ``ends`` (the new indptr), then with room for the entries.
+    """
+    to = 0
+    ends[0] = 0
+    for u in range(indptr.size - 1):
+        a, b = indptr[u], t_indptr[u]
+        while a < indptr[u + 1] or b < t_indptr[u + 1]:
+            va = indices[a] if a < indptr[u + 1] else indptr.size
+            vb = t_indices[b] if b < t_indptr[u + 1] else indptr.size
+            v = min(va, vb)
+            if v != u:
+                if write:
+                    new_indices[to] = v
+                    if va != vb:
+                        new_data[to] = data[a] if va == v else t_data[b]
+                    elif mode == 0:
+                        new_data[to] = max(data[a], t_data[b])
+                    elif mode == 1:
+                        new_data[to] = min(data[a], t_data[b])
+                    elif mode == 2:
+                        new_data[to] = data[a] + t_data[b]
+                    elif data[a] != t_data[b]:  # halves first: a sum may be too large
+                        new_data[to] = data[a] / 2 + t_data[b] / 2
+                    else:  # half of the least number would be 0
+                        new_data[to] = data[a]
+                to += 1
+            a += va == v
+            b += vb == v
+        ends[u + 1] = to
+
+
+@kernel
+def count_ends(row, col, ends):
+    """ends[v + 1] += the number of non-loop edges at v; returns the number of loops."""
+    loops = 0
+    for e in range(row.size):
+        if row[e] == col[e]:
+            loops += 1
+        else:
+            ends[row[e] + 1] += 1
+            ends[col[e] + 1] += 1
+    return loops
+
+
+@kernel
+def scatter_edges(row, col, weight, place, indices, data):
+    """Both directions of every edge into the bucket of its end; ``place`` holds where each bucket goes on."""
+    for e in range(row.size):
+        u, v = row[e], col[e]
+        if u != v:
+            indices[place[u]] = v
+            data[place[u]] = weight[e]
+            place[u] += 1
+            indices[place[v]] = u
+            data[place[v]] = weight[e]
+            place[v] += 1
+
+
+@kernel
+def scatter_rows(row, col, weight, place, indices, data):
+    """Every entry of a coordinate list into its row; ``place`` holds where each row goes on."""
+    for e in range(row.size):
+        u = row[e]
+        indices[place[u]] = col[e]
+        data[place[u]] = weight[e]
+        place[u] += 1
+
+
+@kernel
+def transpose_symmetric(indptr, indices, data, place, new_indices, new_data):
+    """The transpose of a symmetric pattern: the same rows, now sorted, since the columns are visited in order."""
+    for v in range(indptr.size - 1):
+        for e in range(indptr[v], indptr[v + 1]):
+            u = indices[e]
+            new_indices[place[u]] = v
+            new_data[place[u]] = data[e]
+            place[u] += 1
+
+
+@kernel
+def keep_heaviest(indptr, indices, data, ends):
+    """Merge equal neighbours of sorted rows in place, keeping the heaviest; ``ends`` is the new indptr."""
+    to = 0
+    ends[0] = 0
+    for u in range(indptr.size - 1):
+        begin = to
+        for e in range(indptr[u], indptr[u + 1]):
+            if to > begin and indices[to - 1] == indices[e]:
+                data[to - 1] = max(data[to - 1], data[e])
+            else:
+                indices[to] = indices[e]
+                data[to] = data[e]
+                to += 1
+        ends[u + 1] = to
+
+
+def edges_to_csr(row: np.ndarray, col: np.ndarray, weight: np.ndarray, n: int):
+    """Undirected edges to sorted CSR: (indptr, indices, weights, loops dropped, repeats merged). O(n + m).
+
+    Two counting sorts: by one end, then (a transpose) by the other.
+    """
+    indptr = np.zeros(n + 1, np.int64)
+    loops = count_ends(row, col, indptr)
+    np.cumsum(indptr, out=indptr)
+    total = int(indptr[-1])
+    indices, data = np.empty(total, np.int32), np.empty(total, weight.dtype)
+    scatter_edges(row, col, weight, indptr[:-1].copy(), indices, data)
+    sorted_indices, sorted_data = np.empty_like(indices), np.empty_like(data)
+    transpose_symmetric(indptr, indices, data, indptr[:-1].copy(), sorted_indices, sorted_data)
+    del indices, data
+    ends = np.empty_like(indptr)
+    keep_heaviest(indptr, sorted_indices, sorted_data, ends)
+    kept = int(ends[-1])
+    if kept < total:
+        sorted_indices, sorted_data = sorted_indices[:kept].copy(), sorted_data[:kept].copy()
+    return ends, sorted_indices, sorted_data, loops, (total - kept) // 2
+
+
+@kernel
+def uniform_weight(seed, u, v):
+    """The random weight of edge {u, v}, uniform on the multiples of 2^-24 in (0, 1]; a function of seed and ends."""
+    h = hash2(seed, WEIGHT, np.uint64(min(u, v)), np.uint64(max(u, v)))
+    return np.float32((np.float64(h >> np.uint64(40)) + 1.0) * 2.0**-24)
+
+
+@kernel
+def random_edge_weights(row, col, seed, out):
+    """``uniform_weight`` of every entry of a coordinate list."""
+    for e in range(row.size):
+        out[e] = uniform_weight(seed, np.int64(row[e]), np.int64(col[e]))
+
+
+@kernel
+def random_row_weights(indptr, indices, seed, out):
+    """``uniform_weight`` of every entry of CSR rows."""
+    for u in range(indptr.size - 1):
+        for e in range(indptr[u], indptr[u + 1]):
+            out[e] = uniform_weight(seed, np.int64(u), np.int64(indices[e]))

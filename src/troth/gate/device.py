@@ -1,0 +1,267 @@
+"""The gate on a GPU: the five steps of ``host.py`` for arrays that are on a device already, and stay there.
+
+Notes and refusals are those of the CPU. A clean matrix pays one streaming pass and is not copied. What will be refused
+is copied to the host, where the CPU's gate writes the error; so is what has no entries, and a matrix whose two
+directions differ in bits while no ``symmetrize`` is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from troth.arrays import cupy, to_host, using
+from troth.gate import host
+from troth.gate.cuda import (
+    TYPES,
+    check,
+    columns_of,
+    count_runs,
+    edge_rows,
+    id_bits,
+    merge_runs,
+    pack_ends,
+    pack_rows,
+    program,
+    run,
+    run_all,
+    sort_keys,
+    spread,
+    survey,
+    unpack,
+    value_kernels,
+)
+from troth.gate.findings import FINGERPRINT, LEAST, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
+from troth.graph import Graph
+from troth.inputs import MAX_VERTICES, Edges, Matrix, sparse_parts
+
+
+class RetryOnHost(Exception):  # noqa: N818
+    """Not a refusal yet: the CPU's gate runs on a copy of the input, and writes the error if there is one."""
+
+
+def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
+    """The graph of a square sparse matrix on a GPU, on that GPU."""
+    number = source.matrix.data.device.id
+    with using(number):
+        source = replace(source, matrix=sparse_parts(source.matrix))
+        try:
+            return _matrix_steps(source, rule, symmetrize, seed)
+        except RetryOnHost:
+            source = replace(source, matrix=source.matrix.converted(to_host))
+            graph = host.from_matrix(source, rule, symmetrize, seed)
+    return graph.to(f"cuda:{number}")
+
+
+def from_edges(source: Edges, rule: str, seed: np.uint64) -> Graph:
+    """The graph of undirected edges on a GPU, on that GPU."""
+    number = source.row.device.id  # type: ignore[attr-defined]
+    with using(number):
+        try:
+            return _edge_steps(source, rule, seed)
+        except RetryOnHost:
+            weight = None if source.weight is None else to_host(source.weight)
+            source = replace(source, row=to_host(source.row), col=to_host(source.col), weight=weight)
+            graph = host.from_edges(source, rule, seed)
+    return graph.to(f"cuda:{number}")
+
+
+# ---- weights ----
+
+
+def _clean_type(data: Any) -> Any:
+    """Weights in a type that engines compare exactly, as on the CPU."""
+    data = cupy().ascontiguousarray(data)
+    if data.dtype.kind == "b":
+        return data.astype(np.uint8)
+    if data.dtype == np.float16:
+        return data.astype(np.float32)
+    if data.dtype.name not in TYPES or (data.dtype == np.uint64 and int(data.max()) >= 2**63):
+        raise RetryOnHost
+    return data
+
+
+def _absolute(data: Any) -> Any:
+    """|data|; the least signed integer, whose absolute value does not fit its type, becomes unsigned."""
+    if data.dtype.kind == "f":  # by the sign bit: CuPy's own abs takes denormal float32 for 0
+        word = np.dtype(f"u{data.dtype.itemsize}")
+        return (data.view(word) & word.type(np.iinfo(word).max >> 1)).view(data.dtype)
+    out = cupy().abs(data)
+    if data.dtype.kind == "i" and int(data.min()) == np.iinfo(data.dtype).min:
+        return out.view(f"u{data.dtype.itemsize}")
+    return out
+
+
+def _apply_rule(rule: str, data: Any, count: int, seed: np.uint64, pack: Callable[[], Any]) -> Any:
+    """Step 1: the weights of ``count`` > 0 entries under ``rule``; ``pack()`` gives their keys."""
+    cp = cupy()
+    if rule == "random" or (rule == "paper" and data is None):
+        out = cp.empty(count, np.float32)
+        run_all(program("keys").random_weights, count, pack(), count, seed, out)
+        return out
+    if rule == "unit" or data is None:
+        return cp.ones(count, np.int32)
+    data = _clean_type(data)
+    return data if rule == "keep" else _clean_type(_absolute(data))
+
+
+def _numbers(part: Any) -> Any:
+    """Vertex numbers, or positions, as a flat array of int32 or int64; not copied where it is one.
+
+    A number of 2^63 or more becomes negative, which is outside all the same.
+    """
+    if part.ndim != 1 or part.dtype.kind not in "iu":
+        raise RetryOnHost
+    return cupy().ascontiguousarray(part, np.int32 if part.dtype == np.int32 else np.int64)
+
+
+# ---- matrices ----
+
+
+def _matrix_steps(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
+    shape, notes = source.matrix.shape, {}
+    if len(shape) != 2 or shape[0] != shape[1] or shape[0] > MAX_VERTICES:
+        raise RetryOnHost
+    ordered = source.matrix.format == "coo"  # repeats are neighbours already
+    indptr, indices, data = (_scatter if ordered else _rows)(source, rule, seed)
+    found = check(indptr, indices, data)
+    if found[OUTSIDE] or found[NONFINITE]:
+        raise RetryOnHost
+    if found[UNSORTED]:
+        before = len(indices)
+        indptr, indices, data = _sum_repeats(indptr, indices, data, ordered)
+        if source.matrix.dtype == bool and rule not in ("unit", "random"):  # true and true is true
+            data = cupy().minimum(data, 1)
+        if before > len(indices):
+            notes["repeats"] = before - len(indices)
+        found = check(indptr, indices, data)
+    if found[LOOPS]:
+        notes["loops"] = found[LOOPS]
+    if found[FINGERPRINT] and not found[NONFINITE]:
+        indptr, indices, data = _agree(indptr, indices, data, symmetrize, notes)
+        found = check(indptr, indices, data)
+    if found[NONFINITE]:  # a sum of large floats
+        raise RetryOnHost
+    if found[NONPOSITIVE] or found[LOOPS]:
+        indptr, indices, data = _drop(indptr, indices, data, found[LOOPS], notes)
+        found = None
+    weight_range = tuple(found[LEAST:]) if found and len(indices) else None
+    return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
+
+
+def _rows(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
+    """CSR arrays of a compressed matrix with the weight rule applied; only the columns are yet to be checked."""
+    cp, matrix, n = cupy(), source.matrix, source.matrix.shape[0]
+    indptr, indices = _numbers(matrix.indptr).astype(np.int64, copy=False), _numbers(matrix.indices)
+    if len(indptr) != n + 1:
+        raise RetryOnHost
+    found = cp.zeros(2, np.uint64)
+    run_all(program("keys").rising, n + 1, indptr, n, min(len(indices), len(matrix.data)), found)
+    bad, count = (int(word) for word in found.get())
+    if bad or not count:
+        raise RetryOnHost
+    indices, values = indices[:count], None if source.pattern else matrix.data[:count]
+    if indices.dtype == np.int64:
+        if int(indices.view(np.uint64).max()) >= n:
+            raise RetryOnHost
+        indices = indices.astype(np.int32)
+    return indptr, indices, _apply_rule(rule, values, count, seed, lambda: pack_rows(indptr, indices))
+
+
+def _scatter(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
+    """CSR arrays of a list of coordinates, rows sorted; the rule comes before repeats are added up."""
+    matrix, n = source.matrix, source.matrix.shape[0]
+    row, col, values = _numbers(matrix.row), _numbers(matrix.col), None if source.pattern else matrix.data
+    if not len(row) == len(col) == len(matrix.data) or not len(row):
+        raise RetryOnHost
+    found = cupy().zeros(1, np.uint64)
+    keys = pack_ends(row, col, False, found)
+    if int(found[0]) >= n:
+        raise RetryOnHost
+    data = _apply_rule(rule, values, len(row), seed, lambda: keys)
+    keys, data = sort_keys(keys, data, id_bits(n), 2 * id_bits(n))
+    return *unpack(keys, n), data
+
+
+def _sum_repeats(indptr: Any, indices: Any, data: Any, ordered: bool) -> tuple[Any, Any, Any]:
+    """Rows sorted, repeats added up in the order in which they are stored."""
+    n, kind = len(indptr) - 1, data.dtype
+    whole = kind.kind in "iu"
+    keys, data = pack_rows(indptr, indices), data.astype(np.int64) if whole else data
+    if not ordered:
+        keys, data = sort_keys(keys, data, id_bits(n), 2 * id_bits(n))
+    parts, runs, _ = count_runs(keys)
+    if runs < len(keys):
+        keys, data, found = merge_runs(keys, data, parts, runs, "sum")
+        if int(found[1]):
+            raise RetryOnHost
+    if whole and np.iinfo(kind).min <= int(data.min()) and int(data.max()) <= np.iinfo(kind).max:
+        data = data.astype(kind)
+    return *unpack(keys, n), data
+
+
+def _agree(indptr: Any, indices: Any, data: Any, symmetrize: str | None, notes: dict) -> tuple[Any, Any, Any]:
+    """Step 4: combine the two directions; without a way to do so the CPU names the first entry that differs."""
+    cp, n, total = cupy(), len(indptr) - 1, len(indices)
+    if symmetrize is None:
+        raise RetryOnHost
+    values = data
+    if symmetrize in ("sum", "mean") and data.dtype.kind != "f":
+        if symmetrize == "sum" and max(int(data.max()), -int(data.min())) >= 2**62:
+            raise RetryOnHost
+        values = data.astype(np.int64 if symmetrize == "sum" else np.float64)
+    both = cp.empty(2 * total, np.uint64)
+    run_all(program("keys").mirror, total, pack_rows(indptr, indices), total, both)
+    keys, values = sort_keys(both, cp.concatenate([values, values]), id_bits(n), 2 * id_bits(n))
+    parts, runs, _ = count_runs(keys)
+    keys, values, found = merge_runs(keys, values, parts, runs, symmetrize)
+    unequal = int(found[0])
+    if not unequal:  # equal values with unequal bits: 0.0 and -0.0
+        return indptr, indices, data
+    notes["symmetrized"] = unequal
+    return *unpack(keys, n), values
+
+
+def _drop(indptr: Any, indices: Any, data: Any, loops: int, notes: dict) -> tuple[Any, Any, Any]:
+    """Steps 2 and 5: leave out loops and edges of weight <= 0."""
+    cp, kernels, total = cupy(), value_kernels(data), len(indices)
+    keys = pack_rows(indptr, indices)
+    blocks, chunk = spread(kernels.count_kept, total)
+    counts, found = cp.empty(blocks, np.int64), cp.zeros(1, np.uint64)
+    run(kernels.count_kept, blocks, keys, data, total, chunk, counts, found)
+    kept, edges = int(found[0]), total - loops
+    if edges and not kept:
+        raise RetryOnHost
+    if edges > kept:
+        notes["nonpositive"] = (edges - kept) // 2
+    new_keys, new_data = cp.empty(kept, np.uint64), cp.empty(kept, data.dtype)
+    if kept:
+        run(kernels.copy_kept, blocks, keys, data, total, chunk, counts, new_keys, new_data)
+    return *unpack(new_keys, len(indptr) - 1), new_data
+
+
+# ---- edges ----
+
+
+def _edge_steps(source: Edges, rule: str, seed: np.uint64) -> Graph:
+    row, col, count = _numbers(source.row), _numbers(source.col), len(source.row)
+    if row.shape != col.shape or (source.weight is not None and source.weight.shape != row.shape) or not count:
+        raise RetryOnHost
+    found = cupy().zeros(10, np.uint64)  # the columns of a check, then the greatest id
+    keys = pack_ends(row, col, True, found[9:])
+    del row, col
+    data = _apply_rule(rule, source.weight, count, seed, lambda: keys)
+    survey(data, found)
+    *columns, greatest = columns_of(found)
+    n = greatest + 1 if source.n is None else source.n
+    if columns[NONFINITE] or greatest >= min(n, MAX_VERTICES) or n > MAX_VERTICES:
+        raise RetryOnHost
+    indptr, indices, data, loops, repeats = edge_rows(keys, data, n)
+    notes = {name: count for name, count in (("loops", loops), ("repeats", repeats)) if count}
+    weight_range = None if notes or columns[NONPOSITIVE] else tuple(columns[LEAST:])
+    if columns[NONPOSITIVE] and len(indices):
+        indptr, indices, data = _drop(indptr, indices, data, 0, notes)
+    return Graph.trusted(indptr, indices, data, None, source.ids, notes, weight_range)

@@ -1,0 +1,29 @@
+"""The gate: a ``Matrix`` or ``Edges`` becomes a ``Graph`` where its arrays are, or is refused.
+
+``host.py`` and ``device.py`` take the five steps, with the kernels of ``cpu.py`` and ``cuda.py``; both leave the same
+notes, and refuse in the same words.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from troth.arrays import is_on_device
+from troth.graph import Graph
+from troth.inputs import Edges, Matrix
+
+WEIGHTS = ("keep", "abs", "unit", "random", "paper")
+SYMMETRIZE = ("max", "min", "sum", "mean")
+
+
+def make_graph(source: Matrix | Edges, *, weights: str = "keep", symmetrize: str | None = None, seed: int = 0) -> Graph:
+    """The graph of a matrix or of edges; the options are those of ``as_graph``, checked."""
+    array = getattr(source.matrix, "data", None) if isinstance(source, Matrix) else source.row
+    if is_on_device(array):
+        from troth.gate import device as gate
+    else:
+        from troth.gate import host as gate  # type: ignore[no-redef]
+    number = np.uint64(seed % 2**64)
+    if isinstance(source, Matrix):
+        return gate.from_matrix(source, weights, symmetrize, number)
+    return gate.from_edges(source, weights, number)

@@ -1,0 +1,13 @@
+"""What one pass over a matrix finds, and how entries are combined: the same on the CPU and on a GPU."""
+
+from __future__ import annotations
+
+import secrets
+
+import numpy as np
+
+# Columns of what ``check`` returns.
+UNSORTED, OUTSIDE, LOOPS, NONPOSITIVE, NONFINITE, FINGERPRINT, LEAST, GREATEST, UNION = range(9)
+# Of the fingerprint's hash; every process draws its own, so that no file can be made to pass.
+SALT = (np.uint64(secrets.randbits(64)), np.uint64(secrets.randbits(64)))
+MERGE = {"max": 0, "min": 1, "sum": 2, "mean": 3}

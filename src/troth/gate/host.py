@@ -1,0 +1,302 @@
+"""The gate on the CPU: a ``Matrix`` or ``Edges`` becomes a ``Graph``, or is refused with the place and the remedy.
+
+``as_graph`` is the way in. The gate works in the order of the five steps below and counts what it changed in
+``Graph.notes``:
+
+1. the weight rule (``weights=``),  2. loops are dropped,  3. repeats are merged,  4. the two directions are made to
+agree,  5. edges of weight <= 0 are dropped.
+
+A clean matrix pays one streaming pass of the kernels in ``cpu/gate.py`` and is not copied: the upper entries are
+fingerprinted against the lower ones, and only a mismatch takes the slow path that names the entry. ``cuda/gate.py``
+does the same steps on a GPU, and comes here for the words of a refusal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from troth.errors import TrothError
+from troth.gate import cpu as kernels
+from troth.gate.findings import FINGERPRINT, LEAST, LOOPS, MERGE, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
+from troth.graph import Graph
+from troth.inputs import MAX_VERTICES, Edges, Matrix
+
+
+def _numbers(part: Any, where: str) -> np.ndarray:
+    """Vertex numbers, or positions, as a flat array of int32 or int64; not copied where it is one."""
+    part = np.asarray(part)
+    if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
+        kind = f"{part.dtype} of shape {part.shape}"
+        raise TrothError(f"{where}: vertex ids must be one-dimensional arrays of whole numbers, not {kind}")
+    if part.dtype == np.uint64 and part.size and part.max() > MAX_VERTICES:
+        raise TrothError(f"{where}: vertex {part.max()}; at most {MAX_VERTICES} vertices are supported: renumber them")
+    return np.ascontiguousarray(part, np.int32 if part.dtype == np.int32 else np.int64)
+
+
+def check_rising(indptr: np.ndarray, n: int, entries: int, where: str) -> None:
+    """Refuse an ``indptr`` of n rows that would lead outside of the entries. Differences, as SciPy takes, can wrap."""
+    if len(indptr) != n + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any() or indptr[-1] > entries:
+        raise TrothError(f"{where}: indptr is not a rising sequence from 0 to the number of entries")
+
+
+# ---- weights ----
+
+
+def clean_type(data: np.ndarray, where: str) -> np.ndarray:
+    """Weights in a type that engines compare exactly; the others are widened or refused."""
+    kind, size = data.dtype.kind, data.dtype.itemsize
+    data = np.ascontiguousarray(data, data.dtype.newbyteorder("="))
+    if kind == "b":
+        return data.astype(np.uint8)
+    if kind == "f" and size == 2:
+        return data.astype(np.float32)
+    if kind == "u" and size == 8 and data.size and data.max() >= 2**63:
+        raise TrothError(f"{where}: a weight is 2^63 or more; scale the weights or convert them to float64")
+    if kind in "iu" or (kind == "f" and size <= 8):
+        return data
+    reason = "complex weights have no order; take weights.real or abs(weights)" if kind == "c" else "convert to float64"
+    raise TrothError(f"{where}: weights of type {data.dtype} are not accepted: {reason}")
+
+
+def _absolute(data: np.ndarray) -> np.ndarray:
+    """|data|; the least signed integer, whose absolute value does not fit its type, becomes unsigned."""
+    if data.dtype.kind == "i" and data.size and data.min() == np.iinfo(data.dtype).min:
+        return np.abs(data).view(f"u{data.dtype.itemsize}")
+    return np.abs(data)
+
+
+def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, random_weights) -> np.ndarray:
+    """Step 1: the weights of the entries under ``rule``; ``random_weights(out)`` fills in random ones."""
+    if rule == "random" or (rule == "paper" and data is None):
+        out = np.empty(count, np.float32)
+        random_weights(out)
+        return out
+    if rule == "unit" or data is None:
+        return np.ones(count, np.int32)
+    data = clean_type(data, where)
+    return data if rule == "keep" else clean_type(_absolute(data), where)
+
+
+# ---- matrices ----
+
+
+def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
+    """The graph of a square sparse matrix on the host."""
+    where, notes = source.where, {}
+    indptr, indices, data, swapped = _rows(source, rule, seed)
+    # Steps 2 and 3 need sorted rows; SciPy sorts and adds up.
+    found = kernels.check(indptr, indices, data)
+    if found[OUTSIDE]:
+        u, e = _locate(indptr, (indices < 0) | (indices >= len(indptr) - 1))
+        line, place = ("column", "row") if swapped else ("row", "column")
+        v, first, last = int(indices[e]), source.base, source.base + len(indptr) - 2
+        raise TrothError(f"{where}: {line} {u + first} has {place} {v + first}, outside {first}..{last}")
+    if found[UNSORTED] and not found[NONFINITE]:
+        before = len(indices)
+        indptr, indices, data = _sum_repeats(where, indptr, indices, data)
+        if source.matrix.dtype == bool and rule not in ("unit", "random"):  # true and true is true
+            data = np.minimum(data, 1)
+        if before > len(indices):
+            notes["repeats"] = before - len(indices)
+        found = kernels.check(indptr, indices, data)
+    if found[NONFINITE]:
+        _refuse_nonfinite(source, indptr, indices, data, swapped)
+    if found[LOOPS]:
+        notes["loops"] = found[LOOPS]
+    if found[FINGERPRINT]:
+        indptr, indices, data = _agree(source, indptr, indices, data, symmetrize, swapped, notes)
+        found = kernels.check(indptr, indices, data)
+        if found[NONFINITE]:  # the sum of two large floats
+            _refuse_nonfinite(source, indptr, indices, data, swapped)
+    if found[NONPOSITIVE] or found[LOOPS]:
+        indptr, indices, data = _drop(where, indptr, indices, data, found[LOOPS], notes)
+        found = None
+    weight_range = tuple(found[LEAST:]) if found and len(indices) else None
+    indices = indices.astype(np.int32, copy=False)
+    return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
+
+
+def _rows(source: Matrix, rule: str, seed: np.uint64):
+    """Raw CSR arrays of a SciPy matrix with the weight rule applied; also whether they are those of the transpose."""
+    matrix, where = source.matrix, source.where
+    shape = matrix.shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        dims = " x ".join(str(k) for k in shape)
+        raise TrothError(
+            f"{where}: the matrix is {dims}, not square; give an adjacency matrix: [[0, A], [A.T, 0]] for two sides"
+        )
+    n = shape[0]
+    if n > MAX_VERTICES:
+        raise TrothError(f"{where}: {n} vertices; at most {MAX_VERTICES} are supported")
+    if matrix.format not in ("csr", "csc"):
+        return *_scatter(source, rule, seed), False
+    indptr, indices = _numbers(matrix.indptr, where).astype(np.int64, copy=False), _numbers(matrix.indices, where)
+    check_rising(indptr, n, min(len(indices), len(matrix.data)), where)
+    count = int(indptr[-1])
+    indices = indices[:count]
+    values = None if source.pattern else np.asarray(matrix.data[:count])
+    data = _apply_rule(rule, values, where, count, lambda out: kernels.random_row_weights(indptr, indices, seed, out))
+    return indptr, indices, data, matrix.format == "csc"
+
+
+def _scatter(source: Matrix, rule: str, seed: np.uint64):
+    """CSR arrays, by way of coordinates. The rule comes before repeats are added up, so it is applied to those."""
+    where, n, coo = source.where, source.matrix.shape[0], source.matrix.tocoo()
+    row, col, values = _numbers(coo.row, where), _numbers(coo.col, where), coo.data
+    if not len(row) == len(col) == len(values):
+        raise TrothError(f"{where}: {len(row)} rows, {len(col)} columns and {len(values)} values of its entries")
+    outside = (row < 0) | (row >= n) | (col < 0) | (col >= n)
+    if outside.any():
+        at = int(np.argmax(outside))
+        place = _place(source, int(row[at]), int(col[at]), False)
+        raise TrothError(f"{where}: entry {place} is outside of a matrix of {n} rows and columns")
+    if source.matrix.format == "bsr":  # a block is stored whole; its zeros are no entries
+        stored = values != 0
+        row, col, values = row[stored], col[stored], values[stored]
+    values = None if source.pattern else values
+    data = _apply_rule(rule, values, where, len(row), lambda out: kernels.random_edge_weights(row, col, seed, out))
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=n), out=indptr[1:])
+    indices, weights = np.empty(len(row), np.int32), np.empty_like(data)
+    kernels.scatter_rows(row, col, data, indptr[:-1].copy(), indices, weights)
+    return indptr, indices, weights
+
+
+def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray):
+    """Rows sorted, repeats added up in the order in which they are stored.
+
+    Two transposes sort and keep that order. SciPy's own sort of a row does not: then rounding would make a_ij and a_ji
+    differ where the same numbers were added to both, as in a finite element assembly.
+    """
+    from scipy.sparse import csr_array
+
+    n = len(indptr) - 1
+    kind, whole = data.dtype, data.dtype.kind in "iu"
+    if whole:  # sums may need more bits than an entry has
+        data = data.astype(np.int64)
+    clean = csr_array((data, indices, indptr), shape=(n, n)).tocsc().tocsr()
+    rounded = clean.astype(np.float64) if whole else clean
+    rounded.sum_duplicates()
+    clean.sum_duplicates()
+    total = clean.data
+    if whole and total.size:
+        # A sum that wraps around is off by 2^64, a rounded one by much less.
+        if np.abs(rounded.data - total).max() >= 2.0**63:
+            raise TrothError(f"{where}: entries at one place add up to 2^63 or more; convert the weights to float64")
+        if np.iinfo(kind).min <= total.min() and total.max() <= np.iinfo(kind).max:
+            total = total.astype(kind)
+    return clean.indptr.astype(np.int64), clean.indices, total
+
+
+def _refuse_nonfinite(source: Matrix, indptr, indices, data, swapped: bool):
+    u, e = _locate(indptr, ~np.isfinite(data))
+    place = _place(source, u, int(indices[e]), swapped)
+    raise TrothError(f"{source.where}: entry {place} is {data[e]}; weights must be finite numbers")
+
+
+def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
+    """Step 4: name the first entry whose directions differ, or combine the two."""
+    from scipy.sparse import csr_array
+
+    n = len(indptr) - 1
+    other = csr_array((data, indices, indptr), shape=(n, n)).tocsc()
+    rows, columns = (indptr, indices, data), (other.indptr, other.indices, other.data)
+    u, v, edges = kernels.first_unequal(*rows, *columns)
+    if edges == 0:  # equal values with unequal bits: 0.0 and -0.0
+        return rows
+    if symmetrize is None:
+        here, there = _entry(*rows, u, v), _entry(*columns, u, v)
+        place, mirrored = _place(source, u, v, swapped), _place(source, v, u, swapped)
+        differ = f"entry {place} is {here} but {mirrored} is {there}"
+        raise TrothError(f"{source.where}: {differ}; choose symmetrize=max, min, sum or mean")
+    if symmetrize in ("sum", "mean") and data.dtype.kind != "f":
+        wide = np.int64 if symmetrize == "sum" else np.float64
+        if symmetrize == "sum" and max(int(data.max()), -int(data.min())) >= 2**62:
+            raise TrothError(f"{source.where}: a sum of two weights may be 2^63 or more; convert them to float64")
+        rows, columns = (indptr, indices, data.astype(wide)), (*columns[:2], columns[2].astype(wide))
+    ends, none = np.empty(n + 1, np.int64), np.empty(0, rows[2].dtype)
+    mode = MERGE[symmetrize]
+    kernels.merge_rows(*rows, *columns, mode, False, ends, np.empty(0, np.int32), none)
+    merged, values = np.empty(ends[-1], np.int32), np.empty(ends[-1], rows[2].dtype)
+    kernels.merge_rows(*rows, *columns, mode, True, ends, merged, values)
+    notes["symmetrized"] = edges
+    return ends, merged, values
+
+
+def _drop(where: str, indptr, indices, data, loops: int, notes: dict):
+    """Steps 2 and 5: leave out loops and edges of weight <= 0."""
+    ends = np.empty(len(indptr), np.int64)
+    kernels.count_kept(indptr, indices, data, ends)
+    kept, values = np.empty(ends[-1], np.int32), np.empty(ends[-1], data.dtype)
+    kernels.copy_kept(indptr, indices, data, kept, values)
+    edges = len(indices) - loops
+    if edges and not len(kept):
+        remedy = 'weights="abs" takes absolute values (as for a Laplacian)'
+        if not (data < 0).any():
+            remedy = 'all are 0; weights="unit" makes them 1'
+        raise TrothError(f"{where}: no edge has a positive weight; {remedy}")
+    if edges > len(kept):
+        notes["nonpositive"] = (edges - len(kept)) // 2
+    return ends, kept, values
+
+
+def _locate(indptr: np.ndarray, bad: np.ndarray) -> tuple[int, int]:
+    """Row and position of the first bad entry."""
+    e = int(np.argmax(bad))
+    return int(np.searchsorted(indptr, e, side="right")) - 1, e
+
+
+def _place(source: Matrix, u: int, v: int, swapped: bool) -> str:
+    if swapped:
+        u, v = v, u
+    return f"({u + source.base}, {v + source.base})"
+
+
+def _entry(indptr, indices, data, u: int, v: int) -> str:
+    row = slice(int(indptr[u]), int(indptr[u + 1]))
+    at = np.flatnonzero(indices[row] == v)
+    return str(data[row][at[0]]) if len(at) else "missing"
+
+
+# ---- edges ----
+
+
+def from_edges(source: Edges, rule: str, seed: np.uint64) -> Graph:
+    """The graph of undirected edges on the host."""
+    where = source.where
+    row, col = _clean_ids(source.row, source), _clean_ids(source.col, source)
+    if row.shape != col.shape or (source.weight is not None and source.weight.shape != row.shape):
+        lengths = ", ".join(str(part.size) for part in (row, col, source.weight) if part is not None)
+        raise TrothError(f"{where}: row, col and weight must be one-dimensional and of one length, not {lengths}")
+    n = source.n
+    if n is None:
+        n = int(max(row.max(initial=-1), col.max(initial=-1))) + 1
+    for ids in (row, col):
+        if ids.size and ids.max() >= n:
+            at = int(np.argmax(ids >= n))
+            raise TrothError(f"{where}: edge {at} names vertex {ids[at] + source.base}, but there are {n} vertices")
+    if n > MAX_VERTICES:
+        raise TrothError(f"{where}: vertex {n - 1}; at most {MAX_VERTICES} vertices are supported: renumber them")
+    data = _apply_rule(
+        rule, source.weight, where, len(row), lambda out: kernels.random_edge_weights(row, col, seed, out)
+    )
+    if data.dtype.kind == "f" and not np.isfinite(data).all():
+        at = int(np.argmin(np.isfinite(data)))
+        u, v = (v + source.base if source.ids is None else source.ids[v] for v in (row[at], col[at]))
+        raise TrothError(f"{where}: edge {at} ({u}, {v}) has weight {data[at]}; weights must be finite numbers")
+    indptr, indices, data, loops, repeats = kernels.edges_to_csr(row, col, data, n)
+    notes = source.notes | {name: count for name, count in (("loops", loops), ("repeats", repeats)) if count}
+    if len(data) and data.min() <= 0:
+        indptr, indices, data = _drop(where, indptr, indices, data, 0, notes)
+    return Graph.trusted(indptr, indices, data, None, source.ids, notes)
+
+
+def _clean_ids(ids: np.ndarray, source: Edges) -> np.ndarray:
+    """Vertex numbers from 0 as a flat array of int64."""
+    ids = _numbers(ids, source.where).astype(np.int64, copy=False)
+    if ids.size and ids.min() < 0:
+        at = int(np.argmin(ids))
+        raise TrothError(f"{source.where}: edge {at} names vertex {ids[at] + source.base}; ids start at {source.base}")
+    return ids

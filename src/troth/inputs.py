@@ -1,0 +1,101 @@
+"""What goes into the gate: a ``Matrix`` with two directions, or undirected ``Edges``; their arrays are not checked yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from troth.errors import TrothError
+
+MAX_VERTICES = 2**31 - 1
+
+
+@dataclass
+class Matrix:
+    """What a reader of matrices hands to the gate: a square sparse matrix, of SciPy or on a GPU, with two directions.
+
+    ``where`` and ``base`` are for messages: the file, and the number that it gives its first vertex. ``pattern`` says
+    that the file has no values (those in ``matrix`` are ones).
+    """
+
+    matrix: Any
+    pattern: bool = False
+    vertex_weights: np.ndarray | None = None
+    ids: np.ndarray | None = None
+    where: str = "the matrix"
+    base: int = 0
+
+
+@dataclass
+class Edges:
+    """What a reader of tables hands to the gate: undirected edges, parallel ones allowed.
+
+    ``row`` and ``col`` are vertex numbers from 0 (already compacted where ``ids``, the user's names, is given);
+    ``weight`` is None for a pattern; ``n`` is None where the largest number decides; ``notes`` are the reader's own.
+    """
+
+    row: np.ndarray
+    col: np.ndarray
+    weight: np.ndarray | None = None
+    n: int | None = None
+    ids: np.ndarray | None = None
+    where: str = "the edges"
+    base: int = 0
+    notes: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Sparse:
+    """The arrays of a sparse matrix by the names that SciPy gives them; NumPy's, or CuPy's on one device.
+
+    "csr" and "csc" have ``indptr`` and ``indices``, "coo" has ``row`` and ``col``. Nothing is checked: the gate does.
+    """
+
+    format: str
+    shape: tuple[int, ...]
+    data: Any
+    indptr: Any = None
+    indices: Any = None
+    row: Any = None
+    col: Any = None
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the values."""
+        return self.data.dtype
+
+    def tocoo(self) -> Sparse:
+        """Itself; the gate asks only what is not compressed."""
+        return self
+
+    def converted(self, convert: Callable[[Any], Any]) -> Sparse:
+        """The same matrix with converted arrays."""
+        arrays = {name: getattr(self, name) for name in ("data", "indptr", "indices", "row", "col")}
+        return replace(self, **{name: convert(array) for name, array in arrays.items() if array is not None})
+
+
+def sparse_parts(matrix: Any) -> Sparse:
+    """The arrays of a ``cupyx.scipy.sparse`` matrix; formats other than CSR and CSC by way of coordinates."""
+    if isinstance(matrix, Sparse):
+        return matrix
+    if matrix.format in ("csr", "csc"):
+        return Sparse(matrix.format, matrix.shape, matrix.data, indptr=matrix.indptr, indices=matrix.indices)
+    entries = matrix.tocoo()
+    return Sparse("coo", matrix.shape, entries.data, row=entries.row, col=entries.col)
+
+
+def check_base(base: Any) -> int | None:
+    """The number of a table's first vertex, of any integer type, as a Python int."""
+    number = int(base) if isinstance(base, np.integer) else base
+    if number is not None and (type(number) is not int or number not in (0, 1)):
+        raise TrothError(f"base={base!r} is not known: choose None, 0, 1")
+    return number
+
+
+def refuse_table_options(what: str, base: int | None, columns: Any) -> None:
+    """Refuse ``base`` and ``columns`` for what is not a table."""
+    if base is not None or columns is not None:
+        raise TrothError(f"{what}: base and columns are for tables of edges; leave them out")

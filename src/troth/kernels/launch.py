@@ -1,0 +1,129 @@
+"""From a ``.cu`` file to kernels that can be called, and what every launch needs.
+
+A source is ``kernels/common.cuh`` followed by ``kernels/STEM.cu``, compiled at run time by NVRTC through CuPy, which
+keeps the binaries on disk (``~/.cupy/kernel_cache``) and loads them once a device. Each host file lists in ``PROGRAMS``
+the sets of kernels that it may load, so that a test can compile them all on a machine without a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from troth.arrays import cupy
+
+# No fused multiply-add: floats must round as on the CPU.
+OPTIONS = ("-std=c++17", "--fmad=false", "-lineinfo")
+BLOCK = 256  # threads of a block where nothing speaks for another number
+
+WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # the unsigned type in common.cuh by size in bytes
+FLOATS = {4: "float", 8: "double"}
+
+
+def source(stem: str) -> str:
+    """The program text of ``kernels/STEM.cu``."""
+    folder = files("troth") / "cuda" / "kernels"
+    parts = ((name, (folder / name).read_text(encoding="utf-8")) for name in ("common.cuh", f"{stem}.cu"))
+    return "\n".join(f'#line 1 "{name}"\n{text}' for name, text in parts)
+
+
+@cache
+def load(stem: str, expressions: tuple[str, ...]) -> tuple[Any, ...]:
+    """Kernels of ``kernels/STEM.cu`` by their C++ names, such as ``"choose<u32, 4>"``.
+
+    Called as ``kernel(grid, block, args)`` they run on the current stream.
+    """
+    module = cupy().RawModule(code=source(stem), options=OPTIONS, name_expressions=expressions)
+    return tuple(module.get_function(name) for name in expressions)
+
+
+def launch(kernel: Callable, total: int, *args: Any, block: int = BLOCK) -> None:
+    """Run a kernel on at least ``total`` threads, one for each item."""
+    if total > 0:
+        kernel((-(-total // block),), (block,), args)
+
+
+def resident(kernel: Any, block: int) -> int:
+    """How many blocks of a kernel the current device can hold at one time."""
+    return _resident(kernel, block, cupy().cuda.runtime.getDevice())
+
+
+@cache
+def _resident(kernel: Any, block: int, number: int) -> int:
+    driver, device = cupy().cuda.driver, cupy().cuda.Device(number)
+    each = driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.kernel.ptr, block, 0)
+    return each * device.attributes["MultiProcessorCount"]
+
+
+def launch_together(kernel: Any, blocks: int, block: int, *args: Any) -> None:
+    """Run a kernel whose blocks wait for each other: all of them run at one time, or the launch fails."""
+    kernel.kernel((blocks,), (block,), args, enable_cooperative_groups=True)
+
+
+class DeviceClock:
+    """Seconds on the device, from when this is made to ``stop``; both are points of the current stream."""
+
+    def __init__(self) -> None:
+        self._start, self._stop = cupy().cuda.Event(), cupy().cuda.Event()
+        self._start.record()
+
+    def stop(self) -> float:
+        """The seconds until now; the host waits until the device is here."""
+        self._stop.record()
+        self._stop.synchronize()
+        return cupy().cuda.get_elapsed_time(self._start, self._stop) / 1000
+
+
+def struct(kind: np.dtype, *values: int) -> np.ndarray:
+    """A struct that kernels take by value, as plain bytes: else NumPy would describe its fields at every launch."""
+    return np.array([values], kind).view(f"V{kind.itemsize}")
+
+
+class Memory:
+    """Several arrays in one piece of memory, of so many bytes each: one allocation, which lives as long as this.
+
+    ``memory[name]`` points to an array, at a multiple of 256, for kernels (to which it is passed faster than a number);
+    ``memory.view(name, kind)`` is a CuPy array. ``clear`` makes those of ``zeros`` 0.
+    """
+
+    def __init__(self, zeros: dict[str, int], others: dict[str, int]) -> None:
+        size = self._zeroed = 0
+        self._places = {}
+        for name, length in (zeros | others).items():
+            self._places[name] = size, length
+            size += -(-length // 256) * 256
+            if name in zeros:
+                self._zeroed = size
+        self._start = cupy().cuda.alloc(size)
+
+    def clear(self) -> Memory:
+        """Itself, with zeros where there shall be."""
+        self._start.memset_async(0, self._zeroed)
+        return self
+
+    def __getitem__(self, name: str) -> Any:
+        return self._start + self._places[name][0]
+
+    def view(self, name: str, kind: type) -> Any:
+        """One of the arrays."""
+        kind = np.dtype(kind)
+        return cupy().ndarray((self._places[name][1] // kind.itemsize,), kind, self[name])
+
+
+def bits_of(weights: Any) -> Any:
+    """Positive weights on the device as unsigned integers of the same width, without a copy."""
+    return weights.view(np.dtype(f"u{weights.dtype.itemsize}"))
+
+
+def word_of(weights: Any) -> str:
+    """The name in ``common.cuh`` of the unsigned type that is as wide as the weights."""
+    return WORDS[weights.dtype.itemsize]
+
+
+def number_of(kind: np.dtype) -> str:
+    """The C++ type in which kernels calculate with weights: a float, or the unsigned integer of their width."""
+    return (FLOATS if kind.kind == "f" else WORDS)[kind.itemsize]

@@ -1,0 +1,125 @@
+"""Sorts: whole numbers by radix, and stretches of (bits, rank) keys by merging.
+
+The key of a neighbour in a row is (weight bits, priority), that of an edge (weight bits, max priority << 32 | min
+priority); keys are distinct, and all orders here but that of plain radix keys are descending.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from troth.kernels.jit import kernel
+from troth.kernels.team import run
+
+DIGITS = 256
+ONE = np.uint64(1)
+LAST = np.uint64(DIGITS - 1)
+SHARE = 1 << 15  # keys that are worth a thread
+RUN = np.uint64(12)  # the length up to which insertion sorts faster than merging
+
+
+# ---- radix ----
+
+
+@kernel
+def count_digits(worker, bounds, keys, shift, flip, counts):
+    """counts[worker, d] = how many keys of the worker's block have digit d."""
+    own = counts[worker]
+    own[:] = 0
+    for i in range(np.uint64(bounds[worker]), np.uint64(bounds[worker + 1])):
+        own[(np.uint64(keys[i]) >> shift & LAST) ^ flip] += 1
+
+
+@kernel
+def scatter(worker, bounds, keys, values, shift, flip, places, new_keys, new_values):
+    """Move the worker's block to where its digits go: ``places[worker, d]`` is the next place for digit d."""
+    own = places[worker]
+    for i in range(np.uint64(bounds[worker]), np.uint64(bounds[worker + 1])):
+        digit = (np.uint64(keys[i]) >> shift & LAST) ^ flip
+        to = np.uint64(own[digit])
+        own[digit] += 1
+        new_keys[to] = keys[i]
+        if values is not None:
+            new_values[to] = values[i]
+
+
+def radix_sort(
+    keys: np.ndarray, values: np.ndarray | None, threads: int = 1, descending: bool = False
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Unsigned keys in order, and their values with them; equal keys stay in the order given.
+
+    One counting pass a byte, from the last to the first; bytes in which all keys agree are not moved. O(n) a
+    byte, with a second copy of keys and values. Both inputs are used up.
+
+    Examples
+    --------
+    >>> keys, places = radix_sort(np.array([3, 1, 300, 1], np.uint16), np.arange(4))
+    >>> keys.tolist(), places.tolist()
+    ([1, 1, 3, 300], [1, 3, 0, 2])
+    """
+    n = len(keys)
+    threads = min(threads, n // SHARE + 1)
+    bounds = np.linspace(0, n, threads + 1).astype(np.int64)
+    counts = np.empty((threads, DIGITS), np.int64)
+    flip = LAST if descending else np.uint64(0)
+    new_keys, new_values = np.empty_like(keys), None if values is None else np.empty_like(values)
+    for byte in range(keys.itemsize):
+        shift = np.uint64(8 * byte)
+        run(threads, count_digits, bounds, keys, shift, flip, counts)
+        if counts.sum(axis=0).max() == n:
+            continue
+        # Digit after digit and, within a digit, block after block: that is what keeps equal keys in order.
+        ends = counts.T.ravel().cumsum().reshape(DIGITS, threads).T
+        run(threads, scatter, bounds, keys, values, shift, flip, ends - counts, new_keys, new_values)
+        keys, new_keys, values, new_values = new_keys, keys, new_values, values
+    return keys, values
+
+
+# ---- merging ----
+
+
+@kernel
+def ahead(bits, rank, other_bits, other_rank):
+    """Whether one key is larger than another."""
+    return bits > other_bits or (bits == other_bits and rank > other_rank)
+
+
+@kernel
+def insertion_sort(start, stop, bits, ranks):
+    """Sort a short stretch, in place."""
+    for i in range(start + ONE, stop):
+        b, r = bits[i], ranks[i]
+        j = i
+        while j > start and ahead(b, r, bits[j - ONE], ranks[j - ONE]):
+            bits[j], ranks[j] = bits[j - ONE], ranks[j - ONE]
+            j -= ONE
+        bits[j], ranks[j] = b, r
+
+
+@kernel
+def merge(start, middle, stop, bits, ranks, left_bits, left_ranks):
+    """Merge two sorted stretches; the left one moves aside, and what is written never passes what is to be read."""
+    count = middle - start
+    for i in range(count):
+        left_bits[i], left_ranks[i] = bits[start + i], ranks[start + i]
+    i, j, to = np.uint64(0), middle, start
+    while i < count:
+        if j < stop and ahead(bits[j], ranks[j], left_bits[i], left_ranks[i]):
+            bits[to], ranks[to] = bits[j], ranks[j]
+            j += ONE
+        else:
+            bits[to], ranks[to] = left_bits[i], left_ranks[i]
+            i += ONE
+        to += ONE
+
+
+@kernel
+def merge_sort(start, stop, bits, ranks, spare_bits, spare_ranks):
+    """Sort a stretch in O(k log k); the spare arrays are as long as it is, or longer."""
+    for i in range(start, stop, RUN):
+        insertion_sort(i, min(i + RUN, stop), bits, ranks)
+    width = RUN
+    while width < stop - start:
+        for i in range(start, stop - width, width + width):
+            merge(i, i + width, min(i + width + width, stop), bits, ranks, spare_bits, spare_ranks)
+        width += width

@@ -1,0 +1,127 @@
+"""A team of threads that run one compiled kernel together.
+
+Kernels release the GIL, so plain Python threads run them side by side. This is used instead of Numba's ``prange``
+because it is safe when several Python threads call troth at once, takes any number of threads in any call, answers
+Ctrl-C, and compiles faster.
+
+Work is handed out in chunks from a shared cursor: ``take`` returns the next chunk's start. Moving the cursor past the
+end is how a kernel is stopped early, so an interrupt needs no second flag.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import numpy as np
+
+from troth.errors import TrothError
+from troth.kernels.atomics import fetch_add
+from troth.kernels.jit import inlined
+from troth.validate import MAX_THREADS
+
+TICK = 0.1  # seconds between two looks at a running kernel: for Ctrl-C (needed on Windows) and for progress
+FAR = np.int64(2**62)
+SERIAL_BELOW = 256  # items; waking threads would cost more
+
+_pool: ThreadPoolExecutor | None = None
+_lock = threading.Lock()
+
+
+def _forget_pool() -> None:
+    global _pool, _lock
+    _pool, _lock = None, threading.Lock()  # the parent's threads do not exist in a forked child
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def _get_pool() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="troth")  # threads start when first needed
+        return _pool
+
+
+def thread_count(threads: int | None, work: int, grain: int = 1 << 17) -> int:
+    """How many threads to use: ``threads`` where given, else one for each ``grain`` units of work up to the cores."""
+    return max(1, min(available_cores(), work // grain + 1)) if threads is None else int(threads)
+
+
+def available_cores() -> int:
+    """The cores that this process may use; ``TROTH_NUM_THREADS`` overrides."""
+    if wish := os.environ.get("TROTH_NUM_THREADS", ""):
+        if not wish.isdecimal() or not 1 <= int(wish) <= MAX_THREADS:
+            raise TrothError(f"TROTH_NUM_THREADS={wish!r}: give a whole number from 1 to {MAX_THREADS}, or unset it")
+        return int(wish)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        return os.cpu_count() or 1
+
+
+def chunk_size(total: int, threads: int, largest: int = 2048) -> int:
+    """Chunks small enough that every thread gets several, large enough that the cursor is rarely touched."""
+    return max(1, min(largest, total // (16 * threads)))
+
+
+def new_cursor() -> np.ndarray:
+    """A shared cursor at 0, alone on its cache line."""
+    return np.zeros(16, np.int64)
+
+
+@inlined
+def take(cursor, chunk):
+    """The start of the next chunk; the caller stops when it is at or past the end."""
+    return fetch_add(cursor, np.uint64(0), np.int64(chunk))
+
+
+def run(
+    threads: int,
+    kernel: Callable,
+    *args,
+    cursor: np.ndarray | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list:
+    """Run ``kernel(worker, *args)`` for worker = 0..threads-1 and return the results in that order.
+
+    Parameters
+    ----------
+    cursor
+        the array from which the kernel takes its chunks; on an interrupt it is moved past the end
+    progress
+        called now and then with the cursor's value
+    """
+    if threads == 1 and threading.current_thread() is not threading.main_thread():
+        return [kernel(0, *args)]
+    pool, jobs = _get_pool(), []
+    try:
+        jobs.extend(pool.submit(kernel, worker, *args) for worker in range(threads))
+        while True:
+            _, running = wait(jobs, TICK)
+            if progress is not None and cursor is not None:
+                progress(int(cursor[0]))
+            if not running:
+                return [job.result() for job in jobs]
+    except BaseException as error:
+        if isinstance(error, RuntimeError) and not jobs:  # a thread that outlives the main one gets no helpers
+            return [kernel(worker, *args) for worker in range(threads)]
+        if cursor is not None:
+            cursor[0] = FAR
+        wait(jobs)
+        raise
+
+
+def over(total: int, threads: int, work: Callable, *args, progress: Callable[[int], None] | None = None) -> list:
+    """Run ``work(worker, cursor, chunk, *args)`` on a team whose workers take chunks of 0..total-1."""
+    cursor = new_cursor()
+    if total < SERIAL_BELOW:
+        found = [work(0, cursor, SERIAL_BELOW, *args)]
+        if progress is not None:
+            progress(total)
+        return found
+    return run(threads, work, cursor, chunk_size(total, threads), *args, cursor=cursor, progress=progress)

@@ -1,0 +1,298 @@
+"""Loading a graph so that no rank ever holds the whole: ``.csr`` folders by rows, families generated in place.
+
+- A ``.csr`` folder is mapped; a rank reads its own rows and a logarithmic number of ``indptr``'s entries. Every entry
+  that is read is checked; that the two directions agree is checked by a fingerprint, summed over the ranks.
+- A lattice (grid, stencil, path, complete) is a formula: each rank fills its own rows.
+- Drawn families (rmat, erdos-renyi, bipartite, hubs): edge number e is a function of (seed, e). Every rank draws its
+  share of the numbers and sends both directions of each edge to the owners, in bulk; repeats meet at the owner.
+- Weights are functions of the two ends, so each rank weighs its own rows.
+
+The result is the graph that ``troth.generate`` makes, row by row and bit for bit.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from troth.errors import TrothError
+from troth.families.host import DRAWS, lattice_row
+from troth.families.spec import FamilyRequest, is_spec, read_request, split_spec
+from troth.families.weights import INCREASING, RULES, UNIT, edge_weight
+from troth.gate.host import clean_type
+from troth.graph import Graph
+from troth.inputs import MAX_VERTICES
+from troth.io.csr import open_csr
+from troth.kernels.jit import kernel
+from troth.mpi.partitioning import Owners, make_partition
+from troth.order import PRIORITY_BITS, mix64, weight_bits
+from troth.ranks.exchange import reduce, scatter_to_owners, starts_of
+from troth.ranks.graph import DistGraph, assemble, places_of, take_rows
+from troth.ranks.job import AgreedError, agreeing, ending_the_job, world
+from troth.ranks.partition import Blocks, balanced_blocks, even_blocks
+
+BUCKETS = 1 << 16  # of vertices, for the balance of drawn families
+BATCH = 1 << 20  # edges that a rank draws and sends away at once
+
+
+def load(source: str | os.PathLike[str], *, comm: Any = None, partition: Owners = "block") -> DistGraph:
+    """The part of a graph that this rank owns; all ranks together.
+
+    Parameters
+    ----------
+    source : str or path
+        A ``.csr`` folder, or a family such as ``grid:rows=1000,cols=1000``.
+    comm : mpi4py.MPI.Comm, optional
+        All processes where none is given.
+    partition : str, path or ndarray, optional
+        "block" (balanced by edges), "hash", "metis" (``.csr`` only), a file of owners, or the array of owners.
+
+    Returns
+    -------
+    DistGraph
+    """
+    comm = world() if comm is None else comm
+    with ending_the_job(comm):
+        with agreeing(comm):
+            if not isinstance(source, (str, os.PathLike)):
+                kind = type(source).__name__
+                raise TrothError(f"troth.mpi.load takes a .csr folder or a family, not a {kind}: from_graph takes that")
+            source = os.fspath(source)
+            check_source(source)
+        return _from_family(source, comm, partition) if is_spec(source) else _from_csr(source, comm, partition)
+
+
+def check_source(source: str) -> None:
+    """Refuse what has to be converted first."""
+    if is_spec(source):
+        family, words = split_spec(source)
+        if "device" in words:
+            raise TrothError(f"{source}: under MPI every rank makes its part on the CPU: leave device out")
+        asked = read_request(family, **words)
+        if asked.family in ("rgg", "delaunay"):
+            raise TrothError(f"{family} is not generated in parts: troth generate {family} ... -o graph.csr first")
+        if RULES[asked.weights].code == INCREASING:
+            raise TrothError("weights=increasing are ranks among all edges: troth generate ... -o graph.csr first")
+    elif Path(source).suffix != ".csr":
+        raise TrothError(f"{source}: MPI ranks read .csr folders and families: troth convert {source} graph.csr first")
+
+
+def from_graph(graph: Graph, *, comm: Any = None, partition: Owners = "block") -> DistGraph:
+    """The parts of a graph that every rank has, whole; all ranks together.
+
+    Parameters
+    ----------
+    graph : Graph
+        The same on every rank, on the host.
+    comm : mpi4py.MPI.Comm, optional
+        All processes where none is given.
+    partition : str, path or ndarray, optional
+        As for ``load``.
+
+    Returns
+    -------
+    DistGraph
+    """
+    comm = world() if comm is None else comm
+    with ending_the_job(comm):
+        n, m = comm.bcast((graph.n, graph.m))
+        with agreeing(comm):
+            if (graph.n, graph.m) != (n, m):
+                raise TrothError(
+                    f"a graph of {graph.n} vertices and {graph.m} edges, but rank 0 has one of {n} and {m}: "
+                    "give every rank the same"
+                )
+        split = make_partition(
+            partition,
+            comm,
+            n,
+            lambda: balanced_blocks(lambda v: int(graph.indptr[v]), n, comm.size),
+            lambda: (graph.indptr, graph.indices),
+        )
+        own = split.mine(comm.rank)
+        return take_rows(comm, n, split, own, graph.indptr, graph.indices, graph.weights)
+
+
+# ---- .csr folders ----
+
+
+def _from_csr(source: str, comm, partition: Owners) -> DistGraph:
+    with agreeing(comm):
+        found = open_csr(source, mode="c")  # never written to; Numba compiles again for arrays that are read-only
+        n, kind = len(found.indptr) - 1, found.weights.dtype
+        if n > MAX_VERTICES:
+            raise TrothError(f"{source}: {n} vertices are too many: at most {MAX_VERTICES}")
+        if clean_type(found.weights[:0], source).dtype != kind:
+            raise TrothError(f"{source}: weights of type {kind} are not taken: troth convert it first")
+    split = make_partition(
+        partition,
+        comm,
+        n,
+        lambda: balanced_blocks(lambda v: int(found.indptr[v]), n, comm.size),
+        lambda: (np.array(found.indptr), np.array(found.indices)),
+    )
+    own = split.mine(comm.rank)
+    _check_rows(source, comm, n, own, found)
+    return take_rows(comm, n, split, own, found.indptr, found.indices, found.weights)
+
+
+@kernel
+def inspect(own, n, indptr, indices, data, bits, salt):
+    """The first own vertex whose row is broken, or -1, and the fingerprint of the entries (see ``cpu/gate.py``)."""
+    total = np.uint64(0)
+    for i in range(own.size):
+        u = np.int64(own[i])
+        last = np.int64(-1)
+        if indptr[u] < 0 or indptr[u + 1] < indptr[u] or indptr[u + 1] > indices.size:
+            return u, total
+        for e in range(indptr[u], indptr[u + 1]):
+            v, x = np.int64(indices[e]), data[e]
+            if v <= last or v >= n or v == u or not x > 0 or x - x != 0:
+                return u, total
+            last = v
+            low, high = np.uint64(min(u, v)), np.uint64(max(u, v))
+            h = mix64(mix64((low << PRIORITY_BITS | high) ^ salt) ^ np.uint64(bits[e]))
+            total = total + h if v > u else total - h
+    return np.int64(-1), total
+
+
+def _check_rows(source: str, comm, n: int, own: np.ndarray, found) -> None:
+    from mpi4py import MPI
+
+    salt = np.uint64(comm.bcast(secrets.randbits(64) if comm.rank == 0 else None))
+    weights, bits = found.weights, weight_bits(found.weights)
+    signed = weights.view(np.int64) if weights.dtype == np.uint64 else weights  # 2^63 or more is negative then
+    with agreeing(comm):
+        first, total = inspect(own, n, found.indptr, found.indices, signed, bits, salt)
+        if first >= 0:
+            clean_type(weights[found.indptr[first] : found.indptr[first + 1]], source)  # refuses 2^63 or more itself
+            why = f"row {first} is not clean (sorted, no loop, weights > 0)"
+            raise TrothError(f"{source}: {why}: troth convert it first")
+    sums = np.array([total], np.uint64)
+    comm.Allreduce(MPI.IN_PLACE, sums)
+    if sums[0]:
+        why = "the two directions of some edge differ"
+        raise AgreedError(f"{source}: {why}: troth.read it with symmetrize=max, min, sum or mean, and write it anew")
+
+
+# ---- families ----
+
+
+@kernel
+def fill_lattice(own, depth, height, width, unknowns, offsets, fill, indptr, indices):
+    """The rows of the own vertices of a lattice: lengths first, then the entries."""
+    for i in range(own.size):
+        at = indptr[i] if fill else 0
+        at = lattice_row(np.int64(own[i]), depth, height, width, unknowns, offsets, fill, at, indices)
+        if not fill:
+            indptr[i + 1] = at
+
+
+@kernel
+def weigh_rows(own, indptr, ends, code, seed, bits, high, weights):
+    """The weight of every entry of the own rows, a function of its two ends."""
+    for i in range(own.size):
+        u = np.int64(own[i])
+        for e in range(indptr[i], indptr[i + 1]):
+            v = np.int64(ends[e])
+            weights[e] = edge_weight(code, seed, bits, high, min(u, v), max(u, v))
+
+
+@kernel
+def drop_repeats(own, keys, lengths, ends):
+    """The ends of sorted keys (row << 32 | end), each once and no loops, and the rows' lengths; how many ends."""
+    kept = 0
+    for i in range(keys.size):
+        row, end = keys[i] >> 32, keys[i] & 0x7FFFFFFF
+        if own[row] != end and (i == 0 or keys[i] != keys[i - 1]):
+            lengths[row] += 1
+            ends[kept] = end
+            kept += 1
+    return kept
+
+
+class Parts:
+    """What ``generate/families.py`` asks of a device: here the device is all ranks, and each makes its own rows.
+
+    A family checks its sizes and asks for one structure; ``make`` makes that, all ranks together.
+    """
+
+    def __init__(self, comm, partition: Owners) -> None:
+        self.comm, self.partition = comm, partition
+
+    def lattice(self, *shape) -> None:
+        self.make = partial(self._lattice, *shape)
+
+    def drawn(self, *draws) -> None:
+        self.make = partial(self._drawn, *draws)
+
+    def _split(self, n: int, blocks) -> None:
+        self.n, self.split = n, make_partition(self.partition, self.comm, n, blocks, None)
+        self.own = self.split.mine(self.comm.rank)
+
+    def _lattice(self, shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray):
+        n = prod(shape) * unknowns
+        self._split(n, lambda: even_blocks(n, self.comm.size))
+        indptr = np.zeros(len(self.own) + 1, np.int64)
+        fill_lattice(self.own, *shape, unknowns, offsets, False, indptr, np.empty(0, np.int32))
+        np.cumsum(indptr, out=indptr)
+        ends = np.empty(indptr[-1], np.int32)
+        fill_lattice(self.own, *shape, unknowns, offsets, True, indptr, ends)
+        return indptr, ends
+
+    def _drawn(self, n: int, *draws: tuple):
+        self._split(n, lambda: self._balance(n, draws))
+        keys = [np.empty(0, np.int64)]
+        for row, col in self._batches(draws):
+            _, (row, col), _ = scatter_to_owners(self.comm, self.split.owner(row), row, col)
+            keys.append(places_of(self.own, row).astype(np.int64) << 32 | col)
+        keys = np.concatenate(keys)
+        keys.sort()
+        lengths, ends = np.zeros(len(self.own), np.int64), np.empty(len(keys), np.int32)
+        kept = drop_repeats(self.own, keys, lengths, ends)
+        return starts_of(lengths), ends[:kept].copy()
+
+    def _batches(self, draws: tuple) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Both directions of this rank's share of the edges, some at a time; all ranks have as many batches."""
+        rank, size = self.comm.rank, self.comm.size
+        for name, count, *args in draws:
+            batches = -(-count // (size * BATCH))
+            for batch in range(rank * batches, (rank + 1) * batches):
+                first, last = (count * place // (size * batches) for place in (batch, batch + 1))
+                row, col = np.empty((2, 2, last - first), np.int32)
+                DRAWS[name](first, last, first, *args, row[0], col[0])
+                row[1], col[1] = col[0], row[0]
+                yield row.ravel(), col.ravel()
+
+    def _balance(self, n: int, draws: tuple) -> Blocks:
+        """Blocks by the ends that will be drawn, counted in buckets of consecutive vertices."""
+        width = max(1, -(-n // BUCKETS))
+        counts = np.zeros(-(-n // width), np.int64)
+        for row, _ in self._batches(draws):
+            counts += np.bincount(row // width, minlength=len(counts))
+        ends = starts_of(reduce(self.comm, counts))
+        wide = balanced_blocks(lambda b: int(ends[b]), len(counts), self.comm.size)
+        return Blocks(np.minimum(wide.starts * width, n))
+
+
+def _from_family(source: str, comm, partition: Owners) -> DistGraph:
+    family, words = split_spec(source)
+    asked: FamilyRequest = read_request(family, **words)
+    parts = Parts(comm, partition)
+    with agreeing(comm), asked.fitting():
+        asked.make(parts)
+    with asked.fitting():
+        indptr, ends = parts.make()
+        rule = RULES[asked.weights]
+        weights = np.ones(len(ends), asked.kind)
+        if rule.code != UNIT:
+            bits = 53 if asked.kind == np.float64 else 24
+            weigh_rows(parts.own, indptr, ends, rule.code, asked.seed, bits, asked.high, weights)
+        return assemble(comm, parts.n, parts.split, parts.own, indptr, ends, weights)

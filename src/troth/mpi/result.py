@@ -1,0 +1,166 @@
+"""``DistMatching``: a matching of which every rank has the mates of its own vertices; and ``match``, which finds one.
+
+The weight is the very number that ``Matching.weight`` gives: integers exactly, floats in blocks of 4096 vertices by
+global number, whatever the ranks and the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from troth.api.request import Request, make_request
+from troth.contract import Progress, Result
+from troth.cpu.checks import BLOCK
+from troth.errors import TrothError
+from troth.graph import Graph
+from troth.mpi.loading import from_graph
+from troth.ranks.checks import RankChecks, in_order
+from troth.ranks.exchange import barrier, sum_over
+from troth.ranks.graph import DistGraph
+from troth.ranks.job import agreeing, ending_the_job
+from troth.ranks.partition import even_blocks
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DistMatching:
+    """A matching of which every rank has the mates of its own vertices.
+
+    Attributes
+    ----------
+    graph : DistGraph
+        The rank's part of the graph.
+    mate : ndarray of int32
+        The global number of the mate of each own vertex (``graph.own``), -1 where it is unmatched.
+    weight : int or float
+        Of the whole matching.
+    cardinality : int
+        Number of pairs of the whole matching.
+    algorithm, ties, seed
+        What was run.
+    stats : dict
+        What the engine counted; "bytes" and "messages" are what this rank sent.
+    """
+
+    graph: DistGraph
+    mate: np.ndarray
+    weight: int | float
+    cardinality: int
+    algorithm: str
+    ties: str = "hash"
+    seed: int = 0
+    stats: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        head = f"pairs={self.cardinality}, weight={self.weight}, n={self.graph.n}"
+        return f"DistMatching({head}, algorithm={self.algorithm!r}, ranks={self.graph.comm.size})"
+
+    def whole(self) -> np.ndarray:
+        """The mates of all vertices, on every rank; all ranks together. Needs room for n numbers."""
+        graph = self.graph
+        part = in_order(graph, self.mate)
+        counts = np.diff(even_blocks(graph.n, graph.comm.size, BLOCK).starts)
+        found = np.empty(graph.n, np.int32)
+        graph.comm.Allgatherv(part, [found, counts])
+        return found
+
+    def chunks(self) -> Iterator[np.ndarray]:
+        """The mates of all vertices in order, part by part, on rank 0; all ranks together."""
+        comm = self.graph.comm
+        part = in_order(self.graph, self.mate)
+        counts = np.diff(even_blocks(self.graph.n, comm.size, BLOCK).starts)
+        if comm.rank:
+            comm.Send(part, 0)
+            return
+        yield part
+        for rank in range(1, comm.size):
+            part = np.empty(counts[rank], np.int32)
+            comm.Recv(part, rank)
+            yield part
+
+
+def match(
+    graph: DistGraph,
+    *,
+    algorithm: str = "suitor",
+    comm: Any = None,
+    ties: str = "hash",
+    seed: int = 0,
+    threads: int | None = None,
+    **options: Any,
+) -> DistMatching:
+    """A heavy matching of a distributed graph; all ranks together.
+
+    Parameters
+    ----------
+    graph : DistGraph
+        From ``load`` or ``from_graph``.
+    algorithm : str, optional
+        "suitor", or "sync-poll", "async-poll", "sync-notify", "async-notify" of Thorsen and Merkey; all give the same.
+    comm : mpi4py.MPI.Comm, optional
+        The communicator, if another than the graph's own; of the same processes in the same order.
+    ties : str, optional
+        As in ``troth.match``; "high" is the rule of Thorsen and Merkey.
+    seed : int, optional
+        Of the scramble.
+    threads : int, optional
+        Of each rank, 1 where not given; the four variants use one in any case.
+    **options : dict
+        The engine's own: ``troth match --help`` lists them.
+
+    Returns
+    -------
+    DistMatching
+
+    Notes
+    -----
+    An exception on one rank ends the whole job, since the others would wait for ever.
+    """
+    if not isinstance(graph, DistGraph):
+        raise TrothError("troth.mpi.match takes a distributed graph: troth.mpi.load or troth.mpi.from_graph make one")
+    comm = graph.comm if comm is None else comm
+    with ending_the_job(comm):
+        with agreeing(comm):
+            request = make_request(algorithm, "mpi", ties=ties, seed=seed, threads=threads, options=options)
+            if comm.size != graph.comm.size:
+                raise TrothError(f"comm has {comm.size} processes, but the graph was loaded on {graph.comm.size}")
+        return match_parts(request, graph, comm)
+
+
+def match_parts(request: Request, graph: DistGraph, comm: Any) -> DistMatching:
+    """The matching of a distributed graph that a request asks for; all ranks together."""
+    engine = request.engines[0]
+    order, run = request.order_for(graph), engine.load()
+    barrier(comm)
+    begin = perf_counter()
+    result = run(graph, order, request.context(comm=comm), **request.options_of(engine))
+    stats = {**result.counts, "seconds": {**result.seconds, "match": perf_counter() - begin}}
+    weight, cardinality = weigh(graph, result.mates)
+    return DistMatching(graph, result.mates, weight, cardinality, request.algorithm, request.ties, request.seed, stats)
+
+
+def match_whole(request: Request, graph: Graph, progress: Progress | None) -> Result:
+    """``troth.match`` with ``device="mpi"``: every rank has the whole graph and gets all mates; all ranks together."""
+    context = request.context(progress)
+    context.report(0, graph.n)
+    parts = from_graph(graph)
+    with ending_the_job(parts.comm):
+        m = match_parts(request, parts, parts.comm)
+    context.report(graph.n, graph.n)
+    stats = dict(m.stats)
+    return Result(m.whole(), stats, stats.pop("seconds"))
+
+
+def weigh(graph: DistGraph, mate: np.ndarray) -> tuple[int | float, int]:
+    """Weight and number of pairs of the whole matching, from the mates of the own vertices."""
+    checks = RankChecks(graph)
+    mates = np.empty(len(graph.globals), np.int64)
+    mates[: graph.owned] = mate
+    checks.to_ghosts(mates)
+    weight = checks.matched_weight(mates, checks.matched_bits(mates)[0])
+    checks.free()
+    return weight, sum_over(graph.comm, int(np.count_nonzero(mate > graph.own)))

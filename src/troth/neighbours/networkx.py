@@ -1,0 +1,93 @@
+"""NetworkX graphs as edges, and back."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from troth.errors import TrothError
+from troth.inputs import Edges
+
+if TYPE_CHECKING:
+    import networkx
+
+
+def networkx_to_edges(G: Any, weight: str = "weight") -> Edges:
+    """Edges of a NetworkX ``Graph`` or ``MultiGraph``, vertices in the order of ``G.nodes``.
+
+    Parameters
+    ----------
+    G
+        an undirected graph; parallel edges stay, loops too (the gate deals with both)
+    weight
+        the edge attribute that holds weights; an edge without it weighs 1, and if none has it the graph is a pattern
+
+    Examples
+    --------
+    >>> import networkx
+    >>> G = networkx.Graph([("a", "b", {"weight": 2.5}), ("b", "c")])
+    >>> edges = networkx_to_edges(G)
+    >>> edges.row.tolist(), edges.col.tolist(), edges.weight.tolist(), edges.ids.tolist()
+    ([0, 1], [1, 2], [2.5, 1.0], ['a', 'b', 'c'])
+    """
+    where = "the NetworkX graph"
+    if G.is_directed():
+        raise TrothError(f"{where} is directed, and matchings are of undirected graphs: give G.to_undirected()")
+    nodes, n = list(G), len(G)
+    row, col = ends_of(G, {node: v for v, node in enumerate(nodes)})
+    values = [value for *_, value in G.edges(data=weight)]
+    ids = None if nodes == list(range(n)) else _names(nodes)
+    return Edges(row, col, _weights(values, G, weight), n, ids, where)
+
+
+def ends_of(G: Any, number: dict[Any, int]) -> np.ndarray:
+    """The two ends of every edge, as vertex numbers in two rows."""
+    ends = np.fromiter(map(number.__getitem__, chain.from_iterable(G.edges())), np.int64)
+    return np.ascontiguousarray(ends.reshape(-1, 2).T)
+
+
+def _weights(values: list, G: Any, name: str) -> np.ndarray | None:
+    present = sum(value is not None for value in values)
+    if not present:
+        return None
+    if present < len(values):
+        values = [1 if value is None else value for value in values]
+    weights = np.asarray(values) if all(np.ndim(value) == 0 for value in values) else np.empty(0, object)
+    if weights.dtype.kind not in "biuf":
+        edge = next((edge for edge, x in zip(G.edges(), values, strict=True) if not _is_number(x)), "of some edge")
+        raise TrothError(f"the NetworkX graph: {name!r} of edge {edge!r} is not a real number of at most 64 bits")
+    return weights
+
+
+def _is_number(value: Any) -> bool:
+    return np.ndim(value) == 0 and np.asarray(value).dtype.kind in "biuf"
+
+
+def _names(nodes: list) -> np.ndarray:
+    """Node names as numbers or text where all are, otherwise as the objects themselves."""
+    if all(type(node) is str for node in nodes) or all(type(node) is int and abs(node) < 2**63 for node in nodes):
+        return np.asarray(nodes)
+    names = np.empty(len(nodes), object)
+    names[:] = nodes
+    return names
+
+
+def edges_to_networkx(
+    indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, ids: np.ndarray | None
+) -> networkx.Graph:
+    """The NetworkX graph of some rows: nodes are ``ids``, or numbers; each edge has its weight."""
+    try:
+        import networkx
+    except ImportError:
+        raise TrothError('to_networkx needs NetworkX: pip install "troth[networkx]"') from None
+    n = len(indptr) - 1
+    names = range(n) if ids is None else ids.tolist()
+    row = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
+    upper = row < indices
+    ends = zip(row[upper].tolist(), indices[upper].tolist(), weights[upper].tolist(), strict=True)
+    G = networkx.Graph()
+    G.add_nodes_from(names)
+    G.add_weighted_edges_from((names[u], names[v], weight) for u, v, weight in ends)
+    return G

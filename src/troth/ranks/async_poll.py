@@ -1,0 +1,59 @@
+"""async-poll: no rank waits for another; each looks again and again at the mates that its vertices want.
+
+Reference: A. Thorsen and P. Merkey, CS-TR-10-02, Michigan Technological University 2010, Algorithm 4. It reads:
+
+    foreach u in myV: mate_u <- h(C_u)
+    barrier
+    while myV is not empty
+        foreach u in myV:
+            mate_u <- h(C_u); v <- mate_u
+            if v = null: u leaves
+            else if mate_v = u: matched_u <- true, and u leaves myV
+
+Departures: (a) a candidate of u is unmatched *or matched with u*; (b) mate and matched are one word. h is asked anew
+only when the mate is matched elsewhere, which is all that can change its answer. Mates are polled in bulk, one
+request an owner, by accumulate operations, since their owners write meanwhile; every poll enters MPI, so that targets
+make progress. There is no barrier and no collective in the loop.
+
+Invariant: words move forward, so what an old word says of u's candidates remains true until it is read again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from troth.contract import Context, Result
+from troth.order import Order
+from troth.ranks import steps
+from troth.ranks.exchange import Backoff, barrier
+from troth.ranks.graph import DistGraph
+from troth.ranks.rows import part_of
+from troth.ranks.shared import Words
+
+
+def run(graph: DistGraph, order: Order, context: Context) -> Result:
+    """The engine; see ``contract.py``."""
+    comm, part, owned = context.comm, part_of(graph), graph.owned
+    shared = Words(graph, comm)
+    word, mate = shared.word, np.full(owned, -1, np.int32)
+    wanted, some = np.zeros(len(graph.ghost_owner), np.bool_), np.empty(owned, np.int32)
+    backoff = Backoff(comm)
+
+    myV, polls = np.arange(owned, dtype=np.int32), 0
+    changed = steps.choose(part, order, myV, mate, word, some)
+    shared.publish(some[:changed])
+    barrier(comm)
+    while len(myV):
+        polls += 1
+        steps.mark_mates(owned, myV, mate, wanted)
+        shared.read((owned + np.flatnonzero(wanted)).astype(np.int32))
+        wanted[:] = False
+        before = len(myV)
+        kept, changed = steps.sweep(part, order, myV, mate, word, some)
+        myV = myV[:kept]
+        shared.publish(some[:changed])
+        backoff.pause(idle=changed == 0 and kept == before)
+    shared.free()  # others may still read the words of this rank: it waits for them here, outside the loop
+    found = np.empty(owned, np.int32)
+    steps.read_mates(part, mate, word, found)
+    return Result(found, {"polls": polls, "bytes": shared.bytes, "messages": shared.messages}, {})

@@ -1,0 +1,154 @@
+"""Checks on MPI ranks: those of ``cpu/checks.py`` for a graph in parts; the same numbers.
+
+Every rank checks its own vertices and the edges at them. What it needs of a ghost, its mate, the weight that it holds
+and, in each sweep of the dual, its y, comes from the owner in one packed exchange. Sums are of whole numbers, so ranks
+and partitions do not change a bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from troth.cpu.checks import BLOCK, add_blocks, add_in_order, make_units, start, sweep
+from troth.kernels.jit import kernel
+from troth.kernels.team import new_cursor
+from troth.ranks.exchange import reduce, scatter_to_owners
+from troth.ranks.graph import DistGraph
+from troth.ranks.partition import even_blocks
+from troth.ranks.rows import entry_of, name_of, part_of
+from troth.rows import plain_weights
+
+
+@kernel
+def hold(part, mate, held):
+    """held[v] = the bits of w(v, mate[v]) of own v, 0 where v is free; the first own v whose mate is no mate, or -1.
+
+    ``mate`` has the global numbers of the mates of all local vertices.
+    """
+    for v in range(part.owned):
+        held[v] = 0
+        if mate[v] == -1:
+            continue
+        e = entry_of(part, v, mate[v])
+        if e == part.indptr[v + 1] or part.names[part.indices[e]] != mate[v]:
+            return v
+        if mate[part.indices[e]] != np.int64(name_of(part, v)):
+            return v
+        held[v] = part.bits[e]
+    return np.int64(-1)
+
+
+@kernel
+def uncover(part, held):
+    """The first own u with an edge to a larger vertex that is heavier than what both ends hold; the entry, or -1."""
+    for u in range(part.owned):
+        for e in range(part.indptr[u], part.indptr[u + 1]):
+            v = part.indices[e]
+            if part.bits[e] > held[u] and part.bits[e] > held[v] and name_of(part, v) > name_of(part, u):
+                return np.int64(u), np.int64(e)
+    return np.int64(-1), np.int64(-1)
+
+
+def in_order(graph: DistGraph, values: np.ndarray) -> np.ndarray:
+    """One value an own vertex, redistributed to even blocks by global number (multiples of 4096 vertices)."""
+    comm = graph.comm
+    blocks = even_blocks(graph.n, comm.size, BLOCK)
+    _, (ids, came), _ = scatter_to_owners(comm, blocks.owner(graph.own), graph.own, values)
+    first, last = blocks.starts[comm.rank : comm.rank + 2]
+    part = np.empty(last - first, values.dtype)
+    part[ids - first] = came
+    return part
+
+
+class RankChecks:
+    """Checks on all ranks together (see ``contract.Checks``); all call each method, and all get the result.
+
+    ``mate`` has the global numbers of the mates of all local vertices, ghosts too, as int64.
+    """
+
+    def __init__(self, graph: DistGraph) -> None:
+        self.graph, self.part = graph, part_of(graph)
+        self._around = graph.neighbourhood()
+
+    def free(self) -> None:
+        """Give the communicator back."""
+        self._around.free()
+
+    def to_ghosts(self, values: np.ndarray) -> None:
+        """The values of the ghosts, which follow those of the own vertices, from their owners."""
+        self.graph.to_ghosts(self._around, values[: self.graph.owned], values[self.graph.owned :])
+
+    def matched_bits(self, mate: np.ndarray) -> tuple[np.ndarray, int]:
+        """The bits of the weight matched at every local vertex; the first vertex whose mate is no mate (n: none)."""
+        graph = self.graph
+        held = np.zeros(len(graph.globals), self.part.bits.dtype)
+        place = hold(self.part, mate, held)
+        first = least(graph.comm, int(graph.own[place]) if place >= 0 else graph.n)
+        if first == graph.n:
+            self.to_ghosts(held)
+        return held, first
+
+    def matched_weight(self, mate: np.ndarray, held: np.ndarray) -> int | float:
+        """The weight of the whole matching: exact for integers; for floats the sum that ``cpu/checks.py`` defines."""
+        graph, own = self.graph, held[: self.graph.owned]
+        smaller = mate[: graph.owned] > graph.own
+        if graph.weights.dtype.kind != "f":
+            bits = own[smaller].astype(np.uint64)
+            halves = int((bits >> np.uint64(32)).sum()), int((bits & np.uint64(2**32 - 1)).sum())
+            high, low = reduce(graph.comm, np.array(halves, np.int64)).tolist()
+            return (high << 32) + low
+        part = in_order(graph, np.where(smaller, own.view(graph.weights.dtype), 0))
+        sums = np.empty(-(-len(part) // BLOCK))
+        add_blocks(0, new_cursor(), BLOCK, np.full(len(part), graph.n, np.int64), part, sums)
+        counts = graph.comm.allgather(len(sums))
+        found = np.empty(sum(counts))
+        graph.comm.Allgatherv(sums, [found, counts])
+        return add_in_order(found)
+
+    def first_uncovered(self, held: np.ndarray) -> tuple[int, int, int | float] | None:
+        """The first edge (u, v), u < v, heavier than what either end holds, and its weight; or None."""
+        graph = self.graph
+        place, entry = uncover(self.part, held)
+        mine = int(graph.own[place]) if place >= 0 else graph.n
+        u = least(graph.comm, mine)
+        if u == graph.n:
+            return None
+        found = None
+        if mine == u:
+            found = (u, int(graph.globals[graph.indices[entry]]), graph.weights[entry].item())
+        return known(graph.comm, found)
+
+    def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
+        """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
+        graph, owned = self.graph, self.graph.owned
+        self._units, self._weights = make_units(graph), plain_weights(graph)
+        self._y, self._fresh = (np.empty(len(graph.globals), np.int64) for _ in range(2))
+        own = held[:owned].view(self._weights.dtype)
+        halves = start(0, new_cursor(), max(1, owned), graph.own, mate[:owned], own, self._units, self._y)
+        return self._total(halves), int(self._units.exponent)
+
+    def sweep_dual(self) -> int:
+        """One sweep; the sum of y after it."""
+        self.to_ghosts(self._y)
+        rows = self.graph.indptr, self.graph.indices, self._weights
+        halves = sweep(0, new_cursor(), max(1, self.graph.owned), *rows, self._units, self._y, self._fresh)
+        self._y, self._fresh = self._fresh, self._y
+        return self._total(halves)
+
+    def _total(self, halves: tuple[int, int]) -> int:
+        high, low = reduce(self.graph.comm, np.array(halves, np.uint64)).tolist()
+        return (high << 32) + low
+
+
+def least(comm: Any, value: int) -> int:
+    """The least of the ranks' numbers."""
+    from mpi4py import MPI
+
+    return int(reduce(comm, np.array([value], np.int64), MPI.MIN)[0])
+
+
+def known(comm: Any, value: Any) -> Any:
+    """What the rank says that knows; the others say None."""
+    return next(found for found in comm.allgather(value) if found is not None)

@@ -1,0 +1,178 @@
+"""Arrays between ranks, packed: to any owner while a graph is built, to neighbour ranks while a matching is found.
+
+Nothing here pickles: what moves is NumPy arrays. ``Neighbourhood`` counts what this rank sends, in bytes and in
+messages (a message is what goes to one rank in one step; an empty one is not counted, the counts themselves are).
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from time import sleep
+
+import numpy as np
+
+from troth.kernels.team import available_cores
+
+COUNT = np.dtype(np.int64)
+NAP = 2e-5  # seconds
+# What Hydra, Open MPI and Slurm (as in "32(x4)") say.
+LOCAL_RANKS = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_TASKS_PER_NODE")
+
+
+def starts_of(counts: np.ndarray) -> np.ndarray:
+    """Where each part begins, and the end of the last."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
+def scatter_to_owners(comm, owners: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray, list, np.ndarray]:
+    """Send each entry to its owner: (order, what came, how many from each rank).
+
+    ``order`` is how the entries were sorted for the journey, by owner and stably, so that answers which come back in
+    the order of arrival belong to ``entries[order]``. All ranks call this together.
+    """
+    order = np.argsort(owners, kind="stable")
+    counts = np.bincount(owners, minlength=comm.size).astype(COUNT)
+    came = np.empty(comm.size, COUNT)
+    wait(comm, comm.Ialltoall(counts, came))
+    return order, [_alltoallv(comm, column[order], counts, came) for column in columns], came
+
+
+def swap(comm, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Answer what ``scatter_to_owners`` brought: one value for each entry, back to the rank it came from."""
+    back = np.empty(comm.size, COUNT)
+    wait(comm, comm.Ialltoall(np.ascontiguousarray(counts, COUNT), back))
+    return _alltoallv(comm, values, counts, back)
+
+
+def _alltoallv(comm, values: np.ndarray, counts: np.ndarray, came: np.ndarray) -> np.ndarray:
+    values, width = np.ascontiguousarray(values), values.dtype.itemsize
+    found = np.empty(int(came.sum()), values.dtype)
+    wait(comm, comm.Ialltoallv(_in_bytes(values, counts, width), _in_bytes(found, came, width)))
+    return found
+
+
+def _in_bytes(values: np.ndarray, counts: np.ndarray, size: int) -> list:
+    """A buffer of parts as MPI takes it, ``size`` bytes a record: so every type of NumPy is carried alike."""
+    from mpi4py import MPI
+
+    return [values.view(np.uint8), counts * size, starts_of(counts)[:-1] * size, MPI.BYTE]
+
+
+class Neighbourhood:
+    """The ranks that share edges with this one, and the packed exchange with them."""
+
+    def __init__(self, comm, ranks: np.ndarray) -> None:
+        self.ranks = ranks
+        self.topology = comm.Create_dist_graph_adjacent(ranks.tolist(), ranks.tolist())
+        self.bytes = self.messages = 0
+
+    def start(self, values: np.ndarray, counts: np.ndarray, width: int = 1) -> PendingExchange:
+        """Send ``counts[i]`` records of ``width`` values to neighbour i, and go on."""
+        return PendingExchange(self, values, np.ascontiguousarray(counts, COUNT), width)
+
+    def exchange(self, values: np.ndarray, counts: np.ndarray, width: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Send, and wait for what comes: (records, how many from each neighbour)."""
+        return self.start(values, counts, width).end()
+
+    def swap(self, values: np.ndarray, counts: np.ndarray, found: np.ndarray, came: np.ndarray, width: int = 1) -> None:
+        """``exchange`` where both sides know the counts."""
+        wait(self.topology, self.start_swap(values, counts, found, came, width))
+
+    def start_swap(self, values: np.ndarray, counts: np.ndarray, found: np.ndarray, came: np.ndarray, width: int):
+        """The request of a ``swap``, which goes on by itself."""
+        size = values.dtype.itemsize * width
+        self.bytes += int(counts.sum()) * size
+        self.messages += int(np.count_nonzero(counts))
+        return self.topology.Ineighbor_alltoallv(_in_bytes(values, counts, size), _in_bytes(found, came, size))
+
+    def free(self) -> None:
+        self.topology.Free()
+
+
+class PendingExchange:
+    """Records under way between neighbours: first how many, then themselves."""
+
+    def __init__(self, around: Neighbourhood, values: np.ndarray, counts: np.ndarray, width: int) -> None:
+        self.around, self.sent = around, (values, counts)
+        self.width, self.found = width, None
+        self.came = np.empty(len(around.ranks), COUNT)
+        self.request = around.topology.Ineighbor_alltoall(counts, self.came)
+        around.bytes += counts.nbytes
+        around.messages += len(around.ranks)
+
+    def has_come(self) -> bool:
+        """Whether all is there; to ask lets MPI do its part."""
+        if self.request.Test():
+            if self.found is not None:
+                return True
+            self.found = np.empty(int(self.came.sum()) * self.width, self.sent[0].dtype)
+            self.request = self.around.start_swap(*self.sent, self.found, self.came, self.width)
+        return False
+
+    def end(self) -> tuple[np.ndarray, np.ndarray]:
+        """What came, and how many records from each neighbour."""
+        backoff = Backoff(self.around.topology)
+        while not self.has_come():
+            backoff.pause()
+        return self.found, self.came
+
+
+# ---- waiting ----
+
+
+class Backoff:
+    """How to wait: spin where every rank has a core of its own, and let others run where it has not.
+
+    MPI's own waiting spins for ever, which costs a time slice each time when there are more ranks than cores.
+    """
+
+    def __init__(self, comm) -> None:
+        self.spins, self.idle = spins(comm.size), 0
+
+    def pause(self, idle: bool = True) -> None:
+        """Called once a turn of a waiting loop; ``idle``: nothing happened in it."""
+        self.idle = self.idle + 1 if idle else 0
+        if self.idle > self.spins:
+            sleep(NAP)
+
+
+@cache
+def spins(size: int) -> int:
+    """How many idle turns are worth a spin; the launcher says how many of the ranks share this machine."""
+    told = next((os.environ[name] for name in LOCAL_RANKS if name in os.environ), "").partition("(")[0]
+    return 2000 if (int(told) if told.isdecimal() else size) <= available_cores() else 20
+
+
+def wait_all(requests: list) -> None:
+    """Complete some requests."""
+    for request in requests:
+        request.Wait()
+
+
+def wait(comm, request) -> None:
+    """Complete a request that depends on other ranks."""
+    backoff = Backoff(comm)
+    while not request.Test():
+        backoff.pause()
+
+
+def barrier(comm) -> None:
+    """All ranks have come here."""
+    wait(comm, comm.Ibarrier())
+
+
+def sum_over(comm, value: int) -> int:
+    """The sum of a number over all ranks."""
+    return int(reduce(comm, np.array([value], COUNT))[0])
+
+
+def reduce(comm, values: np.ndarray, operation=None) -> np.ndarray:
+    """Values of all ranks combined, by default added, on every rank."""
+    from mpi4py import MPI
+
+    found = np.empty_like(values)
+    wait(comm, comm.Iallreduce(values, found, operation or MPI.SUM))
+    return found

@@ -1,0 +1,216 @@
+"""``DistGraph``: every rank holds the rows of its own vertices, and knows the other ends of their edges as ghosts.
+
+Local numbers: the own vertices are 0..owned-1 in ascending order of their global numbers; the ghosts follow, by owner
+and then by global number. So the ghosts of one owner are one range, in the order in which their owner has them. A row
+holds local numbers in ascending order of the *global* ones, as the rows of a ``Graph`` do.
+
+Memory of a rank: its share of the edges, its own vertices and its ghosts; nothing of length n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from troth.kernels.jit import kernel
+from troth.order import weight_bits
+from troth.ranks.exchange import Neighbourhood, reduce, scatter_to_owners, starts_of, sum_over, swap
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DistGraph:
+    """The part of a graph that a rank has; ``mpi.load`` and ``from_graph`` make one, all ranks together.
+
+    Attributes
+    ----------
+    comm : the communicator
+    n, m : vertices and edges of the whole graph
+    indptr, indices, weights : the rows of the own vertices, as in ``Graph``, with local numbers
+    globals : int32, the global number of each local one
+    owned : how many vertices are this rank's own
+    ghost_owner, ghost_place : for each ghost its rank, and its local number there
+    neighbours : the ranks that share edges with this one, ascending
+    ghost_starts : the ghosts of neighbour i are ghost_starts[i]..ghost_starts[i + 1] - 1 (add ``owned``)
+    boundary, boundary_starts : the own vertices that neighbour i has as ghosts, in the order in which it has them
+    weight_range : least, greatest and union of all weight bits, the same on all ranks
+    """
+
+    comm: Any
+    n: int
+    m: int
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    globals: np.ndarray
+    owned: int
+    ghost_owner: np.ndarray
+    ghost_place: np.ndarray
+    neighbours: np.ndarray
+    ghost_starts: np.ndarray
+    boundary: np.ndarray
+    boundary_starts: np.ndarray
+    weight_range: tuple[int, int, int]
+
+    def __repr__(self) -> str:
+        part = f"rank {self.comm.rank} of {self.comm.size}: {self.owned} own, {len(self.ghost_owner)} ghosts"
+        return f"DistGraph(n={self.n}, m={self.m}, weights={self.weights.dtype}, {part})"
+
+    @property
+    def own(self) -> np.ndarray:
+        """The global numbers of the own vertices, ascending."""
+        return self.globals[: self.owned]
+
+    @property
+    def first(self) -> int:
+        """The first own vertex where the own ones are consecutive, else -1."""
+        return int(self.own[0]) if are_consecutive(self.own) else -1
+
+    @property
+    def ghost_slot(self) -> np.ndarray:
+        """For each ghost the place of its owner in ``neighbours``."""
+        return np.repeat(np.arange(len(self.neighbours), dtype=np.int32), np.diff(self.ghost_starts))
+
+    @property
+    def crossing(self) -> int:
+        """How many entries of the own rows lead to ghosts."""
+        return int(np.count_nonzero(self.indices >= self.owned))
+
+    def bits_range(self) -> tuple[int, int, int]:
+        """As ``Graph.bits_range``, for the whole graph."""
+        return self.weight_range
+
+    def nbytes(self) -> int:
+        """Bytes of this rank's arrays."""
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+
+    def neighbourhood(self) -> Neighbourhood:
+        """The exchange with the neighbour ranks; all ranks together."""
+        return Neighbourhood(self.comm, self.neighbours)
+
+    def to_ghosts(self, around: Neighbourhood, values: np.ndarray, ghosts: np.ndarray) -> None:
+        """ghosts[i] = the owner's value of ghost i, for one value an own vertex; all ranks together."""
+        counts, came = np.diff(self.boundary_starts), np.diff(self.ghost_starts)
+        around.swap(np.ascontiguousarray(values[self.boundary]), counts, ghosts, came)
+
+
+@kernel
+def bisect(values, wanted):
+    """The first place of the ascending ``values`` that is not below ``wanted``."""
+    low, high = 0, values.size
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def number_own(own, consecutive, ends, outside):
+    """ends[e] = the local number of an own end, or ~end of another rank's, which goes to ``outside``; how many do."""
+    found = 0
+    for e in range(ends.size):
+        place = ends[e] - own[0] if consecutive else bisect(own, ends[e])
+        if 0 <= place < own.size and own[place] == ends[e]:
+            ends[e] = place
+        else:
+            outside[found] = ends[e]
+            found += 1
+            ends[e] = ~ends[e]
+    return found
+
+
+@kernel
+def number_ghosts(ids, numbers, ends):
+    """ends[e] = the local number of a ghost, where ends[e] is ~end; the ghost ids[i] has numbers[i]."""
+    for e in range(ends.size):
+        if ends[e] < 0:
+            ends[e] = numbers[bisect(ids, ~ends[e])]
+
+
+def are_consecutive(own: np.ndarray) -> bool:
+    """Whether the own vertices are a block."""
+    return len(own) > 0 and int(own[-1]) - int(own[0]) == len(own) - 1
+
+
+def places_of(own: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """The local numbers of own vertices."""
+    return ids - own[0] if are_consecutive(own) else np.searchsorted(own, ids).astype(np.int32)
+
+
+def assemble(comm, n: int, partition, own: np.ndarray, indptr: np.ndarray, ends: np.ndarray, weights) -> DistGraph:
+    """The part of a graph from the rows of the own vertices with *global* ends; all ranks together.
+
+    The arrays become those of the part; ``ends`` get local numbers in place.
+    """
+    owned = len(own)
+    outside = np.empty(len(ends), np.int32)
+    outside = outside[: number_own(own, are_consecutive(own), ends, outside)]
+    outside.sort()
+    ids = outside[np.diff(outside, prepend=-1) > 0]
+    del outside
+    owners = partition.owner(ids)
+    by_owner = np.argsort(owners, kind="stable")
+    numbers = np.empty(len(ids), np.int32)
+    numbers[by_owner] = np.arange(owned, owned + len(ids))
+    number_ghosts(ids, numbers, ends)
+    ghosts, ghost_owner = ids[by_owner], owners[by_owner]
+
+    # Each owner says where it has the ghosts, and keeps the list of who asked for what.
+    _, (asked,), counts = scatter_to_owners(comm, ghost_owner, ghosts)
+    boundary = places_of(own, asked)
+    ghost_place = swap(comm, boundary, counts)
+    neighbours = np.flatnonzero(counts).astype(np.int32)
+    ghost_counts = np.bincount(ghost_owner, minlength=comm.size)[neighbours]
+    return DistGraph(
+        comm,
+        n,
+        sum_over(comm, len(ends)) // 2,
+        indptr,
+        ends,
+        weights,
+        np.concatenate([own, ghosts]),
+        owned,
+        ghost_owner,
+        ghost_place,
+        neighbours,
+        starts_of(ghost_counts),
+        boundary,
+        starts_of(counts[neighbours]),
+        _range(comm, weights),
+    )
+
+
+def _range(comm, weights: np.ndarray) -> tuple[int, int, int]:
+    """Least, greatest and union of the weight bits of all ranks; ones where there is no edge."""
+    from mpi4py import MPI
+
+    bits = weight_bits(weights)
+    most = np.uint64(2**64 - 1)
+    least, greatest, union = (
+        np.array([x], np.uint64)
+        for x in ((bits.min(), bits.max(), np.bitwise_or.reduce(bits)) if bits.size else (most, 0, 0))
+    )
+    least, greatest, union = (reduce(comm, *pair) for pair in ((least, MPI.MIN), (greatest, MPI.MAX), (union, MPI.BOR)))
+    return (int(least[0]), int(greatest[0]), int(union[0])) if greatest[0] else (1, 1, 1)
+
+
+@kernel
+def copy_rows(own, begins, values, starts, rows):
+    """rows = the rows begins[v]..begins[v + 1] - 1 of ``values`` for all v in ``own``, one after another."""
+    for i in range(own.size):
+        shift = begins[own[i]] - starts[i]
+        for e in range(starts[i], starts[i + 1]):
+            rows[e] = values[e + shift]
+
+
+def take_rows(comm, n: int, partition, own: np.ndarray, indptr, indices, weights) -> DistGraph:
+    """The part of CSR arrays, perhaps mapped ones: only the own rows are read."""
+    starts = starts_of(np.asarray(indptr[own + np.int64(1)] - indptr[own]))
+    ends, held = np.empty(starts[-1], np.int32), np.empty(starts[-1], weights.dtype)
+    copy_rows(own, indptr, indices, starts, ends)
+    copy_rows(own, indptr, weight_bits(weights), starts, weight_bits(held))
+    return assemble(comm, n, partition, own, starts, ends, held)

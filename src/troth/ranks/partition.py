@@ -1,0 +1,125 @@
+"""Who owns a vertex: blocks balanced by edges, a hash, or a table of owners.
+
+A partition answers two questions: which vertices are mine, and which ranks own these. Blocks and the hash answer from a
+formula. Otherwise there is a table of n owners, of which every rank keeps an even share: a question about vertex v goes
+to the rank that has v's share, so all ranks ask together, and no rank holds the table.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import numpy as np
+
+from troth.kernels.jit import kernel
+from troth.order import OWNER, hash1
+from troth.ranks.exchange import reduce, scatter_to_owners, swap
+from troth.ranks.job import agreeing
+
+
+class Partition(Protocol):
+    """Which vertices are mine, and which ranks own these; all ranks ask together."""
+
+    def mine(self, rank: int) -> np.ndarray:
+        """The vertices of a rank, ascending."""
+
+    def owner(self, ids: np.ndarray) -> np.ndarray:
+        """The ranks that own some vertices."""
+
+
+class Blocks:
+    """Rank r owns the vertices starts[r]..starts[r + 1] - 1."""
+
+    def __init__(self, starts: np.ndarray) -> None:
+        self.starts = np.asarray(starts, np.int64)
+
+    def mine(self, rank: int) -> np.ndarray:
+        return np.arange(self.starts[rank], self.starts[rank + 1], dtype=np.int32)
+
+    def owner(self, ids: np.ndarray) -> np.ndarray:
+        return (np.searchsorted(self.starts, ids, side="right") - 1).astype(np.int32)
+
+
+def even_blocks(n: int, size: int, grain: int = 1) -> Blocks:
+    """Blocks of nearly equal length, a multiple of ``grain``."""
+    grains = -(-n // grain)
+    return Blocks(np.minimum(np.arange(size + 1, dtype=np.int64) * grains // size * grain, n))
+
+
+def balanced_blocks(entries_before: Callable[[int], int], n: int, size: int) -> Blocks:
+    """Blocks with nearly equal numbers of vertices and stored entries together.
+
+    ``entries_before(v)`` is how many entries the rows 0..v-1 have; about log n values of it are asked for each rank.
+    """
+    total = n + entries_before(n)
+    ends = [bisect_left(range(n + 1), total * r // size, key=lambda v: v + entries_before(v)) for r in range(1, size)]
+    return Blocks(np.array([0, *ends, n]))
+
+
+@kernel
+def find_owners(ids, size, owners):
+    """owners[i] = hash(ids[i]) modulo the number of ranks."""
+    for i in range(ids.size):
+        owners[i] = hash1(np.uint64(0), OWNER, np.uint64(ids[i])) % np.uint64(size)
+
+
+class Hashed:
+    """A vertex goes to the rank that a hash of its number names: even work, and hardly an edge inside a rank."""
+
+    CHUNK = 1 << 20
+
+    def __init__(self, n: int, size: int) -> None:
+        self.n, self.size = n, size
+
+    def mine(self, rank: int) -> np.ndarray:
+        parts = [np.empty(0, np.int32)]
+        for first in range(0, self.n, self.CHUNK):
+            ids = np.arange(first, min(first + self.CHUNK, self.n), dtype=np.int32)
+            parts.append(ids[self.owner(ids) == rank])
+        return np.concatenate(parts)
+
+    def owner(self, ids: np.ndarray) -> np.ndarray:
+        owners = np.empty(len(ids), np.int32)
+        find_owners(np.asarray(ids, np.int32), self.size, owners)
+        return owners
+
+
+class Table:
+    """A table of owners in even shares; ``share`` is this rank's. All ranks ask together."""
+
+    def __init__(self, comm, n: int, share: np.ndarray) -> None:
+        self.comm, self.share, self.places = comm, share, even_blocks(n, comm.size)
+
+    def mine(self, rank: int) -> np.ndarray:
+        ids = self.places.mine(rank)
+        _, (mine,), _ = scatter_to_owners(self.comm, self.share, ids)
+        return np.sort(mine)
+
+    def owner(self, ids: np.ndarray) -> np.ndarray:
+        order, (asked,), counts = scatter_to_owners(self.comm, self.places.owner(ids), np.asarray(ids, np.int32))
+        answers = swap(self.comm, self.share[asked - self.places.starts[self.comm.rank]], counts)
+        owners = np.empty(len(ids), np.int32)
+        owners[order] = answers
+        return owners
+
+
+def my_lines(comm, n: int, parts: Iterable[np.ndarray]) -> tuple[np.ndarray, int]:
+    """Of n numbers that every rank reads part by part, this rank's even share; and how many there are.
+
+    A rank reads no further than its share; the last one reads to the end.
+    """
+    from mpi4py import MPI
+
+    first, last = even_blocks(n, comm.size).starts[comm.rank : comm.rank + 2].tolist()
+    share, came = np.zeros(last - first, np.int64), 0
+    with agreeing(comm):
+        for part in parts:
+            begin, end = max(first, came), min(last, came + len(part))
+            if begin < end:
+                share[begin - first : end - first] = part[begin - came : end - came]
+            came += len(part)
+            if came >= last < n:
+                break
+    return share, int(reduce(comm, np.array([came]), MPI.MAX)[0])

@@ -1,0 +1,84 @@
+"""sync-notify: a rank works until nothing is left that it can do alone, then all tell each other what to look at again.
+
+Reference: A. Thorsen and P. Merkey, CS-TR-10-02, Michigan Technological University 2010, Algorithm 5. It reads:
+
+    foreach u in myV: mate_u <- h(C_u)
+    barrier
+    repeat
+        while myV is not empty
+            let u in myV; mate_u <- h(C_u); v <- mate_u
+            if mate_v = u: matched_u <- true; myV <- myV + update(u, C_u \\ v)
+                if owner(v) = me: the same for v, else if matched_v = false: prepare notification about v
+            myV <- myV \\ u
+        post all prepared notifications
+        barrier
+        read all notifications and append to myV
+        barrier
+    until all myV are empty
+    update(u, C_u): foreach x in C_u with mate_x = u: x is returned, or a notification for owner(x) is prepared
+
+Departures: (a) a candidate of u is unmatched *or matched with u*; (b) mate and matched are one word, and a remote mate
+is read after mate_u was published: if it is matched elsewhere, u looks again; (c) the shared set S is a sum over the
+ranks. myV is worked off in batches, so that remote words are read in bulk. What finds no room in an owner's queue stays
+prepared for the next round. Words are published and read between the same two barriers, hence by accumulate operations;
+a notice goes by a plain put into a slot that was reserved for it. ``transport=p2p`` sends the notices as messages, with
+the words that they are about (``notify.py``).
+
+Invariant: an unmatched vertex that is not in myV wants a neighbour that is unmatched, or a notice about it is prepared
+or in a queue.
+"""
+
+from __future__ import annotations
+
+from troth.contract import Context, Result
+from troth.order import Order
+from troth.ranks.exchange import barrier, sum_over
+from troth.ranks.graph import DistGraph
+from troth.ranks.notify import COUNT, SLOTS, Mail, Queue, Rank
+
+
+def run(
+    graph: DistGraph,
+    order: Order,
+    context: Context,
+    *,
+    transport: str = "rma",
+    capacity: int | None = None,
+    batch: int = 0,
+) -> Result:
+    """The engine; see ``contract.py``."""
+    comm = context.comm
+    rank = Rank(graph, order, comm, transport, batch)
+    queue = Mail(rank, comm) if rank.pushes else Queue(rank, comm, capacity)
+    around = graph.neighbourhood()
+    rounds = 0
+    while True:
+        rounds += 1
+        while rank.work:
+            rank.choose()
+            rank.match()
+            rank.update()
+        left = queue.exchange(around) if rank.pushes else _post_and_read(rank, queue, comm)
+        if sum_over(comm, rank.work + left) == 0:
+            break
+    around.free()
+    if rank.pushes:
+        queue.close()
+        counts = {"bytes": around.bytes, "messages": around.messages}
+    else:
+        queue.free()
+        counts = queue.stats()
+    return rank.finish({"rounds": rounds, **counts})
+
+
+def _post_and_read(rank: Rank, queue: Queue, comm) -> int:
+    """Post all prepared notifications; barrier; read all and append to myV. Returns how many found no room."""
+    queue.prepare()
+    left = sum(queue.reserve(slot) for slot in range(len(queue.kept)) if len(queue.kept[slot]))
+    barrier(comm)
+    queue.window.Sync()
+    came = min(int(queue.memory[COUNT]), queue.capacity)
+    rank.wake(queue.memory[SLOTS : SLOTS + came])
+    queue.memory[COUNT] = 0
+    queue.window.Sync()
+    return left  # the sum over the ranks that follows is the second barrier
