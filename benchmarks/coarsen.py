@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from _report import ask
 from scipy.sparse import csr_array
+from troth.bench.setting import Setting
 
 import troth
-from troth.bench.setting import Setting
 from troth.cuda._device import is_available
 
 HERE = Path(__file__).parent

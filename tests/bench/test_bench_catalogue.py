@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import troth
-from troth.bench import catalogue
-from troth.bench.setting import Setting
+from bench import catalogue
+from bench.setting import Setting
 
 FAMILIES = {
     "structural", "fem", "mesh", "delaunay", "rgg", "road", "power", "circuit", "web", "social", "rmat", "erdos-renyi",

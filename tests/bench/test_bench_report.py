@@ -8,8 +8,8 @@ import re
 import pytest
 
 import troth
-from troth.bench import experiments, report, verdicts
-from troth.bench.store import FILE, Store, identity
+from bench import experiments, report, verdicts
+from bench.store import FILE, Store, identity
 
 
 def few(store: Store) -> Store:

@@ -6,10 +6,10 @@ from itertools import groupby
 
 import pytest
 
-from troth.bench import engines, figures, machine, report, runner, setting
-from troth.bench.experiments import handshake, runtimes, speedups, tuning, variants
-from troth.bench.setting import Setting, Task
-from troth.bench.store import Store
+from bench import engines, figures, machine, report, runner, setting
+from bench.experiments import handshake, runtimes, speedups, tuning, variants
+from bench.setting import Setting, Task
+from bench.store import Store
 
 MODULES = (runtimes, variants, tuning, handshake)
 
