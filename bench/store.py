@@ -2,7 +2,7 @@
 
 A folder of results may hold any number of ``*.jsonl`` and ``*.jsonl.gz`` files; all are read as one. A run appends to
 ``results.jsonl``; ``pack`` makes the compressed file that is kept in the repository. To merge runs of several machines,
-put their files into one folder, or ``python -m bench --merge FOLDER...``, which does that. A file begins each run with a
+put their files into one folder, or use ``--merge FOLDER``, which does that. A file begins each run with a
 line about the run (``"record": "run"``: machine, versions, commit, settings, what was left out) and goes on with its
 tasks (``"record": "task"``). What makes two tasks the same is ``identity``; the later line wins. The commit is not part
 of it: a new version of troth that is to be measured afresh gets a new folder. A torn last line, of a run that was
