@@ -31,16 +31,20 @@ def measure(
 ) -> dict[str, Any]:
     """Run engines on so many ranks; ``{"graphs": {title: facts | {"engines": {name: what was found}}}}``.
 
-    ``graphs`` are (graph, partition) by title. An engine is repeated for ``patience`` seconds. A job is stopped after
-    ``limit`` seconds, and what it has found until then is returned; refused where that is nothing.
+    ``graphs`` are (graph, partition) by title; a spec in place of a graph is made by the ranks, each its rows. An
+    engine is repeated for ``patience`` seconds. A job is stopped after ``limit`` seconds, and what it has found until
+    then is returned; refused where that is nothing.
     """
     from troth.io import csr
 
     with TemporaryDirectory() as name:
         folder = Path(name)
-        for number, (graph, _) in enumerate(graphs.values()):
-            csr.write(graph, folder / f"{number}.csr")
-        sources = [[title, f"{number}.csr", graphs[title][1]] for number, title in enumerate(graphs)]
+        sources = []
+        for number, (title, (graph, partition)) in enumerate(graphs.items()):
+            source = graph if isinstance(graph, str) else str(folder / f"{number}.csr")
+            if source != graph:
+                csr.write(graph, Path(source))
+            sources.append([title, source, partition])
         job = {"graphs": sources, "engines": engines, "repeats": repeats, "patience": patience}
         (folder / "job.json").write_text(json.dumps(job))
         reason = _run([mpiexec, "-n", str(ranks), sys.executable, "-m", "bench.ranks", name], limit)
@@ -94,9 +98,8 @@ def main(folder: Path) -> None:
                 stream.write(json.dumps({"graph": title, "engine": engine, **found}) + "\n")
 
     for title, source, partition in job["graphs"]:
-        path = folder / source
-        owners = _by_sides(path, comm) if partition == SIDES else partition
-        graph = mpi.load(str(path), comm, owners if comm.size > 1 else "block")
+        owners = _by_sides(Path(source), comm) if partition == SIDES else partition
+        graph = mpi.load(source, comm, owners if comm.size > 1 else "block")
         facts = {
             "n": graph.n,
             "m": graph.m,
@@ -108,7 +111,7 @@ def main(folder: Path) -> None:
         weights = set()
         for name in job["engines"] + ([ALONE] if comm.size == 1 else []):
             try:
-                found = (_alone if name == ALONE else _time)(graph, name, path, job["repeats"], job["patience"])
+                found = (_alone if name == ALONE else _time)(graph, name, source, job["repeats"], job["patience"])
                 weights.add(found["weight"])
             except TrothError as error:  # all ranks refuse alike
                 found = {"error": str(error)}
@@ -129,7 +132,7 @@ def _by_sides(source: Path, comm: Any) -> str:
     return str(path)
 
 
-def _time(graph: Any, name: str, source: Path, repeats: int, patience: float) -> dict[str, Any]:
+def _time(graph: Any, name: str, source: str, repeats: int, patience: float) -> dict[str, Any]:
     """One engine: every repeat, what a rank sent at most, and its rounds."""
     from mpi4py import MPI
 
@@ -149,12 +152,12 @@ def _time(graph: Any, name: str, source: Path, repeats: int, patience: float) ->
     return {"seconds": seconds, "share": share, **most, "rounds": rounds, "weight": m.weight}
 
 
-def _alone(graph: Any, name: str, source: Path, repeats: int, patience: float) -> dict[str, Any]:
+def _alone(graph: Any, name: str, source: str, repeats: int, patience: float) -> dict[str, Any]:
     """``troth.match`` on one thread, without MPI."""
     import troth
     from bench.setting import repeat
 
-    whole = troth.read(str(source))
+    whole = troth.read(source)
     runs = []
     repeat(lambda: runs.append(troth.match(whole, device="cpu", threads=1)), repeats + 1, patience)
     seconds = [m.stats["seconds"]["match"] for m in runs[1:] or runs]

@@ -102,7 +102,7 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
     _graph_claim(records, page)
     if most > 1:
         _findings(times, most, page)
-    page.table([row | {"engine": _label(row["engine"])} for row in rows], "All runs")
+    page.table([row | {"engine": label(row["engine"])} for row in rows], "All runs")
     if any(record["result"].get("partitions", {}).get(STENCIL) == "block" for record in records):
         page.note("pymetis was not installed: the stencil is partitioned into blocks instead.")
     stopped = {record["params"]["ranks"]: record["result"].get("stopped") for record in records}
@@ -111,7 +111,7 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
             page.note(f"The job of {count} ranks did not finish: {reason}.")
 
 
-def _label(engine: str) -> str:
+def label(engine: str) -> str:
     return "one thread, no MPI" if engine == ranks.ALONE else LABELS[engine]
 
 
@@ -131,11 +131,11 @@ def _time_figure(times: dict, page: Page) -> None:
     shown = [name for name in LABELS if any(name in found for found in times.values())]
     figure, axes = figures.new(len(times), height=3.1, share=True)
     for ax, (title, found) in zip([axes] if len(times) == 1 else axes, times.items(), strict=True):
-        lines = {_label(name): found.get(name, {}) for name in shown}
+        lines = {label(name): found.get(name, {}) for name in shown}
         figures.scaling(ax, lines, ideal=False, xlabel="")
         if ranks.ALONE in found:
             alone = min(found[ranks.ALONE].values())
-            ax.axhline(alone, color=figures.INK, linewidth=0.9, linestyle=":", label=_label(ranks.ALONE))
+            ax.axhline(alone, color=figures.INK, linewidth=0.9, linestyle=":", label=label(ranks.ALONE))
         ax.set_title(title, loc="left")
     ax.set_xlabel("ranks")
     figures.legend_below(figure)
@@ -147,7 +147,7 @@ def _sent_figure(rows: list[dict[str, Any]], most: int, page: Page) -> None:
     for ax, what in zip(axes, ("bytes", "messages"), strict=True):
         shown: dict[str, dict[str, float]] = {}
         for row in sorted(rows, key=lambda row: list(LABELS).index(row["engine"])):
-            found = shown.setdefault(_label(row["engine"]), {})
+            found = shown.setdefault(label(row["engine"]), {})
             if row[what]:
                 found[row["graph"]] = row[what]
         figures.dots(ax, shown)
@@ -174,7 +174,7 @@ def _scaling_claims(times: dict, most: int, page: Page) -> None:
         speedups = _speedups(times, title, most)
         if not speedups:
             continue
-        words = ", ".join(f"{_label(name)} {speedup:.2f}" for name, speedup in speedups.items())
+        words = ", ".join(f"{label(name)} {speedup:.2f}" for name, speedup in speedups.items())
         ours = f"{most} ranks are so many times as fast as one: {words}"
         alone = figures.duration(min(times[title][name][1] for name in speedups))
         why = f"one rank needs {alone}, and what many gain on so little work their rounds and gets take away again"
@@ -206,7 +206,7 @@ def _poll_claim(times: dict, page: Page) -> None:
             ratios[poll, notify] = geometric_mean(found)
     if ratios:
         words = [
-            f"{_label(notify)} takes {ratio:.2f} of the time of {_label(poll)}"
+            f"{label(notify)} takes {ratio:.2f} of the time of {label(poll)}"
             for (poll, notify), ratio in ratios.items()
         ]
         page.claim(
@@ -255,7 +255,7 @@ def _findings(times: dict, most: int, page: Page) -> None:
                 parts.append(f"{min(others) / lines[name][most]:.1f} ({title})")
         if parts:
             words = ", ".join(parts)
-            page.finding(f"{_label(name)}: on {most} ranks so many times as fast as the best variant or twin: {words}.")
+            page.finding(f"{label(name)}: on {most} ranks so many times as fast as the best variant or twin: {words}.")
     gains = {
         title: min(lines[ranks.ALONE].values()) / lines["suitor@mpi"][most]
         for title, lines in times.items()

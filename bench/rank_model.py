@@ -1,7 +1,5 @@
 """What a thousand ranks would do, on paper, from the counts of weak scaling on few.
 
-    python benchmarks/mpi_model.py benchmarks/results/mpi-16-ranks.json [--ranks 1024]
-
     time(P) = time(Q) + talk(P) - talk(Q),  talk(P) = rounds(P) * 2 * log2(P) * a + messages(P) * a + bytes(P) / b
 
 - Q is the largest number of ranks that was measured. time(Q) has the work on two million edges and their ghosts, and
@@ -18,18 +16,28 @@ The model leaves out contention in the network and stragglers.
 
 from __future__ import annotations
 
-import argparse
-import json
 from math import log2
-from pathlib import Path
+from typing import Any
 
-from _report import show
+LATENCY, BANDWIDTH, DEGREE, RANKS = 2e-6, 1e9, 16, 1024
+NOT_ACROSS = ("Suitor (the default)", "one thread, no MPI")  # shared memory ends at the machine's edge
 
-LATENCY, BANDWIDTH, DEGREE = 2e-6, 1e9, 16
+
+def on_paper(rows: list[dict[str, Any]], ranks: int = RANKS) -> list[dict[str, Any]]:
+    """The model's table, of the rows of weak scaling: an engine that was measured on 1, Q / 2 and Q ranks."""
+    groups: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+    for row in rows:
+        if row["engine"] not in NOT_ACROSS:
+            groups.setdefault((row["graph"], row["engine"]), {})[row["ranks"]] = row
+    return [predict(found, ranks) for found in groups.values() if {1, max(found) // 2} <= set(found)]
 
 
 def ghosthood(ranks: int) -> float:
-    """Of how many ranks a vertex of an Erdos-Renyi graph is a ghost."""
+    """Of how many ranks a vertex of an Erdos-Renyi graph is a ghost.
+
+    >>> round(ghosthood(2), 3), round(ghosthood(1024), 2)
+    (1.0, 15.87)
+    """
     return (ranks - 1) * (1 - (1 - 1 / ranks) ** DEGREE)
 
 
@@ -39,9 +47,8 @@ def talk(engine: str, ranks: int, rounds: float, messages: float, sent: float) -
     return 1e3 * ((reductions + messages) * LATENCY + sent / BANDWIDTH)
 
 
-def predict(rows: list[dict], ranks: int) -> dict:
+def predict(by_ranks: dict[int, dict[str, Any]], ranks: int) -> dict[str, Any]:
     """One engine on one graph: what was measured, and what the model says."""
-    by_ranks = {row["ranks"]: row for row in rows}
     one, last = by_ranks[1], by_ranks[max(by_ranks)]
     before, engine = by_ranks[last["ranks"] // 2], last["engine"]
     growth = max(0, last["rounds"] - before["rounds"]) * log2(ranks / last["ranks"])
@@ -63,22 +70,3 @@ def predict(rows: list[dict], ranks: int) -> dict:
         "talk, ms": talks,
         f"{ranks} ranks, ms": last["ms"] + talks - talked,
     }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("results", type=Path)
-    parser.add_argument("--ranks", type=int, default=1024)
-    options = parser.parse_args()
-    rows = [row for row in json.loads(options.results.read_text())["weak"] if row["engine"] != "cpu, one thread"]
-    groups = dict.fromkeys((row["graph"], row["engine"]) for row in rows)
-    table = [
-        predict([row for row in rows if (row["graph"], row["engine"]) == group], options.ranks)
-        for group in groups
-        if group[1] != "suitor"  # shared memory ends at the machine's edge; across it, Suitor sends messages
-    ]
-    show(f"{options.ranks} ranks, two million edges each, on paper", table)
-
-
-if __name__ == "__main__":
-    main()
