@@ -302,8 +302,8 @@ QUESTIONS = by_name(
         "cpu-peers", "troth and NetworKit on CPU threads",
         "How long does NetworKit's fastest correct setting take, and how long troth's default?",
         "SuitorMatcher(G, False), since NetworKit's default setting wants sorted lists; alone, and from a SciPy "
-        "matrix, which adds building NetworKit's graph or passing troth's gate. Milliseconds, least of repeats in turn; a "
-        "fresh Graph for each.",
+        "matrix, which adds building NetworKit's graph or passing troth's gate. Milliseconds, least of repeats in "
+        "turn; a fresh Graph for each.",
         peers_tasks, peers_measure, peers_rows, ("times faster", "times faster, whole", "float64 / float32"),
     ),
     Question(

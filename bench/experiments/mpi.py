@@ -43,11 +43,11 @@ def counts(setting: Setting) -> list[int]:
 
 def strong_tasks(setting: Setting) -> list[Task]:
     """All engines on some graphs, the default alone on big ones; tiny has one graph, for a job takes a second."""
-    found = []
-    for graphs, names in ((GRAPHS, LABELS), (BIG, DEFAULT)):
+    tiny, found = setting.size == "tiny", []
+    parts = [(list(GRAPHS.values())[: 1 if tiny else None], LABELS), ([] if tiny else BIG.values(), DEFAULT)]
+    for specs, names in parts:
         wanted = [name for name in names if setting.wants(name)]
-        specs = list(graphs.values()) if wanted else []
-        for spec in specs if setting.size != "tiny" else specs[: graphs is GRAPHS]:
+        for spec in specs if wanted else ():
             params = {"engines": " ".join(wanted)}
             found += [Task(sized(spec, setting.size), "", params | {"ranks": count}, 10) for count in counts(setting)]
     return found
