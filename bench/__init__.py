@@ -1,13 +1,14 @@
-"""The experiments: every table and figure of the documents, measured, drawn and compared.
+"""The experiments: every table and figure of the papers, measured, drawn and compared; and our own questions.
 
-``python -m bench NAME... --output FOLDER`` runs experiments; each is one module of ``bench.experiments``. This page
-is the interface that such a module is written against; ``experiments/sizes.py`` is a short one.
+``python -m bench NAME... --output FOLDER`` runs experiments, from a clone. Those of the papers are one module each of
+``bench.experiments``; our own questions, whose answer is a table, stand several in a module (``questions.py``). This
+page is the interface that both are written against; ``experiments/sizes.py`` is a short one.
 
 An experiment is a module with
 ------------------------------
 ``NAME``, ``TITLE``, ``SOURCE``, ``QUESTION``, ``METHOD``
-    text: the name on the command line (``blue-red`` lives in ``blue_red.py``), a heading, the document and figure, what
-    was asked, how it is measured.
+    text: the name on the command line (``blue-red`` lives in ``blue_red.py``), a heading, the paper and figure, what was
+    asked, how it is measured.
 ``tasks(setting) -> list[Task]``
     what to measure, ordered by graph. Cheap: it makes no graph. Sizes depend on ``setting.size`` alone; "tiny" is a few
     seconds for all tasks together.
@@ -59,8 +60,8 @@ A record, as ``present`` gets it, is a dict: ``graph engine params seconds resul
 
 ``Page`` (``report.py``)
     ``page.figure(figure, name, caption)`` saves PNG and SVG and shows it; ``page.table(rows, caption)`` (list of
-    dicts); ``page.finding(sentence)`` what the numbers say, computed from them; ``page.claim(document, ours, verdict)``
-    what the document says (no full stop at the end), what was measured here, and "held", "exceeded", "not held" (and
+    dicts); ``page.finding(sentence)`` what the numbers say, computed from them; ``page.claim(paper, ours, verdict)``
+    what the paper says (no full stop at the end), what was measured here, and "held", "exceeded", "not held" (and
     ``why=``), "differs" (not comparable) or "not tested" (this machine cannot): ``verdicts.py`` has the rule, which
     the report prints; ``page.note(text)``;
     ``page.machine`` (facts), ``page.size``

@@ -92,6 +92,9 @@ def bench(
     merge: Annotated[
         list[Path] | None, typer.Option("--merge", metavar="FOLDER", help="Take in results of another folder or file.")
     ] = None,
+    packed: Annotated[
+        Path | None, typer.Option("--pack", metavar="FILE", help="Also write all results as one .jsonl.gz file.")
+    ] = None,
     report_only: Annotated[bool, typer.Option("--report-only", help="Measure nothing; draw what is stored.")] = False,
     list_names: Annotated[bool, typer.Option("--list", help="Print the names of the experiments.")] = False,
     catalogue: Annotated[bool, typer.Option("--catalogue", help="Print the table of graphs.")] = False,
@@ -128,7 +131,7 @@ def bench(
             raise TrothError(f"{needed}: not a folder, and --output needs one there")
     from bench import figures
     from bench.setting import Setting
-    from bench.store import Store
+    from bench.store import Store, pack
 
     figures.pyplot()  # refuse before any work where figures cannot be drawn
     with Store(Path(output)) as store:
@@ -142,6 +145,8 @@ def bench(
         )  # fmt: skip
         fine = report_only or _measure(chosen, setting, store, minutes)
         fine &= _draw(store, must=report_only)
+        if packed:
+            pack([*store.runs.values(), *store.tasks.values()], packed)
     raise typer.Exit(code=0 if fine else 1)
 
 
@@ -149,7 +154,7 @@ def _refuse_choices(ctx: typer.Context) -> None:
     """What is drawn again is all that is stored: a choice of what to measure would be passed over."""
     given = [name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"]
     for name in given:
-        if name not in ("report_only", "output", "merge"):
+        if name not in ("report_only", "output", "merge", "packed"):
             word = "names of experiments" if name == "names" else f"--{name}"
             raise TrothError(f"--report-only draws all that is stored: leave out {word}")
 

@@ -210,7 +210,8 @@ def _machines(store: Store) -> dict[str, dict[str, Any]]:
     for run in store.runs.values():
         facts = found.setdefault(run["machine"]["name"], {"left_out": {}})
         versions = facts.get("versions", {}) | run["machine"].get("versions", {})
-        facts |= run["machine"] | {"versions": versions}
+        facts |= {name: value for name, value in run["machine"].items() if value or name not in facts}
+        facts["versions"] = versions
         facts["left_out"] |= run.get("left_out", {})
     for task in store.tasks.values():
         facts = found.setdefault(task["machine"], {"name": task["machine"], "left_out": {}})  # of a torn file

@@ -15,7 +15,7 @@ FAMILIES = {
 }  # fmt: skip
 
 
-def test_at_least_sixty_graphs_of_the_documents_families():
+def test_at_least_sixty_graphs_of_the_papers_families():
     found = catalogue.instances()
     sizes = [each.edges for each in found if not each.name.endswith("tiny")]
     assert len(sizes) >= 60

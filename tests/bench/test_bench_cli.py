@@ -9,7 +9,8 @@ import pytest
 
 from bench import catalogue, experiments
 from bench.__main__ import main
-from bench.store import FILE
+from bench.store import FILE, Store
+from troth.errors import TrothError
 
 
 def test_list_prints_names_one_a_line(capfd):
@@ -99,6 +100,20 @@ def test_run_merge_and_draw_again(tmp_path, graphs, capfd):
     assert "5 tasks taken in" in capfd.readouterr().out
     pages = [(tmp_path / name / "index.html").read_text(encoding="utf-8") for name in ("one", "two")]
     assert pages[0] == pages[1]
+
+
+def test_results_are_packed_alike_and_read_again(tmp_path, graphs):
+    words = ["--report-only", "-o", str(tmp_path / "one"), "--pack"]
+    assert main(["sizes", "--size", "tiny", "--cache", str(graphs), "-o", str(tmp_path / "one")]) == 0
+    packed = [tmp_path / name / "x.jsonl.gz" for name in ("two", "three")]
+    for path in packed:
+        path.parent.mkdir()
+        assert main([*words, str(path)]) == 0
+    assert packed[0].read_bytes() == packed[1].read_bytes()
+    assert Store(tmp_path / "two").tasks == Store(tmp_path / "one").tasks
+    packed[0].write_bytes(packed[0].read_bytes()[:-9])
+    with pytest.raises(TrothError, match=r"x.jsonl.gz: "):
+        Store(tmp_path / "two")
 
 
 def test_options_reach_the_run(tmp_path, graphs, capfd):
