@@ -7,7 +7,7 @@ page is the interface that both are written against; ``experiments/sizes.py`` is
 An experiment is a module with
 ------------------------------
 ``NAME``, ``TITLE``, ``SOURCE``, ``QUESTION``, ``METHOD``
-    text: the name on the command line (``blue-red`` lives in ``blue_red.py``), a heading, the paper and figure, what was
+    text: the name on the command line (``blue-red`` is ``blue_red.py``), a heading, the paper and figure, what was
     asked, how it is measured.
 ``tasks(setting) -> list[Task]``
     what to measure, ordered by graph. Cheap: it makes no graph. Sizes depend on ``setting.size`` alone; "tiny" is a few
