@@ -9,9 +9,9 @@ import pytest
 from corpus import build, cycle, exact_weight, optimum, path, star
 
 import troth
-from troth.bench import peers
-from troth.bench.experiments import peers as experiment
-from troth.bench.setting import Setting
+from bench import peers
+from bench.experiments import peers as experiment
+from bench.setting import Setting
 from troth.errors import TrothError
 
 GRAPHS = {
