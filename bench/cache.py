@@ -42,7 +42,7 @@ def folder_of(given: Path | None) -> Path:
 def load(instance: Instance, folder: Path) -> Graph:
     """The graph of an instance: from the cache where it is there and whole, else made, and kept where there is room."""
     if instance.family == "file":
-        from troth.io import read
+        from troth.api.opening import read
 
         return read(instance.spec, weights="paper", symmetrize="max")
     entry = folder / f"{instance.name}-{hashlib.sha256(instance.spec.encode()).hexdigest()[:8]}.csr"

@@ -172,7 +172,7 @@ def nominal(spec: str) -> tuple[int, int]:
     >>> nominal("rmat:scale=10")
     (1024, 16384)
     """
-    from troth.generate.spec import read_request, split_spec
+    from troth.families.spec import read_request, split_spec
 
     plain, keep = split(spec)
     name, words = split_spec(plain)
@@ -211,7 +211,7 @@ def _file_size(path: Path) -> tuple[int, int]:
 
 def make(spec: str, device: str = "cpu") -> Graph:
     """The graph of a spec."""
-    from troth.generate import from_spec
+    from troth.families import from_spec
 
     plain, keep = split(spec)
     graph = from_spec(plain if device == "cpu" or keep < 1 else f"{plain},device={device}")
@@ -221,17 +221,17 @@ def make(spec: str, device: str = "cpu") -> Graph:
 def thin(graph: Graph, keep: float, seed: int = 0) -> Graph:
     """The graph with a share ``keep`` of its edges, chosen by a hash of (seed, u, v), with their weights.
 
-    >>> from troth.generate import generate
+    >>> from troth import generate
     >>> thin(generate("grid", rows=30, cols=30), 0.5).m
     859
     """
-    from troth.generate.weights import weigh
+    from troth.families.weights import weigh
     from troth.graph import Graph
 
     draws = weigh(graph.indptr, graph.indices, "uniform", np.uint64(seed + 0x7468696E), np.dtype(np.float32), 0)
     stays = draws <= np.float32(keep)
     before = np.concatenate([[0], np.cumsum(stays, dtype=np.int64)])
-    return Graph(before[graph.indptr], graph.indices[stays], graph.weights[stays])
+    return Graph.trusted(before[graph.indptr], graph.indices[stays], graph.weights[stays])
 
 
 def instances() -> list[Instance]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from troth.engines import check_device, find_engine, read_options
+from troth.engines import find_engines
 from troth.errors import TrothError
-from troth.mpi import launcher
+from troth.ranks.job import launcher
 
 SHORT = {"suitor": "Suitor", "locally-dominant": "LD", "handshake": "Handshake", "greedy": "Greedy"}
 PLACE = {"cpu": "CPU", "cuda": "GPU", "mpi": "MPI"}
@@ -46,8 +46,8 @@ def read(name: str) -> Contender:
     algorithm, _, device = head.partition("@")
     options: dict[str, Any] = dict(word.split("=", 1) for word in filter(None, tail.split(",")))
     threads = options.pop("threads", None)
-    engine = find_engine(algorithm, device or "cpu")
-    read_options(engine, options)
+    (engine,) = find_engines(algorithm, device or "cpu")
+    engine.read(options)
     return Contender(algorithm, engine.device, None if threads is None else int(threads), options)
 
 
@@ -81,8 +81,10 @@ def missing(name: str, cores: int) -> str | None:
         return f"this machine has {cores} core{'s' * (cores != 1)}"
     if contender.device == "mpi":  # ranks are processes of their own: this one must not start MPI
         return None if mpiexec() else "mpi4py or mpiexec is not installed"
+    from troth.api.request import make_request
+
     try:
-        check_device(find_engine(contender.algorithm, contender.device), contender.device)
+        make_request(contender.algorithm, contender.device)
     except TrothError as error:
         return str(error).split("; ")[0].partition(": ")[2] or str(error)
     return None

@@ -71,7 +71,7 @@ def _physical() -> int:
 @cache
 def gpu() -> dict[str, Any] | None:
     """Name and bytes of the first GPU, where there is one."""
-    from troth.cuda._device import cupy, is_available
+    from troth.arrays import cupy, is_available
 
     if not is_available():
         return None

@@ -52,13 +52,13 @@ def main(spec: str, algorithm: str, threads: str) -> None:
     graph = troth.read(spec)
     graph.bits_range()
     tiny = troth.generate("path", n=64, weights="unit", dtype=graph.weights.dtype)
-    troth.match(tiny, algorithm, "cpu", threads=int(threads))
+    troth.match(tiny, algorithm=algorithm, device="cpu", threads=int(threads))
     gc.collect()
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)  # else matching could live in memory that making the graph left behind
     FORGET.write_text("5")
     held = resident("VmRSS")
-    m = troth.match(graph, algorithm, "cpu", threads=int(threads))
+    m = troth.match(graph, algorithm=algorithm, device="cpu", threads=int(threads))
     peak = resident("VmHWM")
     size = graph.indptr.nbytes + graph.indices.nbytes + graph.weights.nbytes
     print(

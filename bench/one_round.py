@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from troth.engines import BEST_P as P
+from troth.words import BEST_P as P
 
 if TYPE_CHECKING:
     from bench.setting import Setting
@@ -88,7 +88,7 @@ def copies(n: int, d: float, count: int, seed: int) -> Graph:
     """So many random graphs of n vertices and density d beside one another: one run is as many samples."""
     from scipy.sparse import coo_array
 
-    from troth.graph import as_graph
+    from troth.api.opening import as_graph
 
     u, v = np.triu_indices(n, 1)
     copy, edge = np.nonzero(np.random.default_rng(seed).random((count, len(u))) < d)
@@ -103,6 +103,8 @@ def over_p(graph: Graph, device: str, setting: Setting) -> dict[str, list[float]
     found = []
     for p in OVER:
         words = {"mode": "random", "p": p, "rounds": 1, "threads": setting.threads}
-        runs = [troth.match(graph, "blue-red", device, seed=setting.seed + i, **words) for i in range(RUNS)]
+        runs = [
+            troth.match(graph, algorithm="blue-red", device=device, seed=setting.seed + i, **words) for i in range(RUNS)
+        ]
         found.append(mean(2 * m.cardinality / graph.n for m in runs))
     return {"p": OVER, "fraction": found}

@@ -113,7 +113,7 @@ def titles(graphs: Mapping[str, str]) -> Callable[[Record], str]:
 def wait() -> None:
     """Until the GPU, where there is one, has nothing left to do."""
     if machine.gpu():
-        from troth.cuda._device import cupy
+        from troth.arrays import cupy
 
         cupy().cuda.get_current_stream().synchronize()
 

@@ -99,7 +99,7 @@ def main(folder: Path) -> None:
 
     for title, source, partition in job["graphs"]:
         owners = _by_sides(Path(source), comm) if partition == SIDES else partition
-        graph = mpi.load(source, comm, owners if comm.size > 1 else "block")
+        graph = mpi.load(source, comm=comm, partition=owners if comm.size > 1 else "block")
         facts = {
             "n": graph.n,
             "m": graph.m,
@@ -140,11 +140,13 @@ def _time(graph: Any, name: str, source: str, repeats: int, patience: float) -> 
     from troth import mpi
 
     contender, comm = read(name), graph.comm
-    m = mpi.match(graph, contender.algorithm, **contender.options)  # compiles, and shares the graph where it is shared
+    m = mpi.match(
+        graph, algorithm=contender.algorithm, **contender.options
+    )  # compiles, and shares the graph where it is shared
     share = comm.allreduce(m.stats["seconds"].get("share", 0.0), MPI.MAX)
     seconds, begin, go_on = [], perf_counter(), True
     while go_on:
-        m = mpi.match(graph, contender.algorithm, **contender.options)
+        m = mpi.match(graph, algorithm=contender.algorithm, **contender.options)
         seconds.append(comm.allreduce(m.stats["seconds"]["match"], MPI.MAX))
         go_on = comm.bcast(len(seconds) < repeats and perf_counter() - begin < patience)
     most = {key: comm.allreduce(m.stats[key], MPI.MAX) for key in ("bytes", "messages")}
@@ -165,7 +167,7 @@ def _alone(graph: Any, name: str, source: str, repeats: int, patience: float) ->
 
 
 if __name__ == "__main__":
-    from troth.mpi import ending_the_job, world
+    from troth.ranks.job import ending_the_job, world
 
     with ending_the_job(world()):
         main(Path(sys.argv[1]))

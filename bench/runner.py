@@ -12,7 +12,7 @@ from bench import experiments, machine
 from bench.setting import Setting, Task
 from bench.store import Store, strict
 from troth.errors import TrothError
-from troth.io.files import one_line
+from troth.files import one_line
 
 
 class Outcome(NamedTuple):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bench import cache, catalogue, engines, machine
 from bench.catalogue import Instance
 from troth.errors import TrothError
+from troth.validate import check_threads
 
 if TYPE_CHECKING:
     from troth.graph import Graph
@@ -78,9 +79,9 @@ class Setting:
     @property
     def workers(self) -> int:
         """CPU threads of an engine that is not told otherwise."""
-        from troth.cpu._team import available_cores, thread_count
+        from troth.kernels.team import available_cores
 
-        return available_cores() if self.threads is None else thread_count(self.threads, 0)  # or a refusal
+        return check_threads(self.threads) or available_cores()
 
     @property
     def thread_counts(self) -> list[int]:
@@ -175,7 +176,7 @@ class Setting:
         for each in self.instances + catalogue.instances():
             if each.name == name:
                 return each
-        from troth.generate import is_spec
+        from troth.families import is_spec
 
         if not is_spec(name):
             raise TrothError(f"{name!r} is not a graph of the catalogue; --catalogue prints all")
@@ -211,7 +212,7 @@ class Setting:
         self._held.clear()
         gc.collect()
         if self.gpu:
-            from troth.cuda._device import cupy
+            from troth.arrays import cupy
 
             cupy().get_default_memory_pool().free_all_blocks()
 
@@ -238,7 +239,7 @@ class Setting:
         clock = "kernels" if contender.device == "cuda" else "match"
 
         def once(g: Graph):
-            return troth.match(g, contender.algorithm, contender.device, **words)
+            return troth.match(g, algorithm=contender.algorithm, device=contender.device, **words)
 
         kind = (engine, graph.weights.dtype.name, graph.device)
         if kind not in self._warm:  # the first call compiles; which kernels, a smaller graph would not show
@@ -290,6 +291,6 @@ def digest(mate: Any) -> str:
     """A short hash of mates, wherever they are: equal where the matchings are equal."""
     import numpy as np
 
-    from troth.cuda._device import to_host
+    from troth.arrays import to_host
 
     return hashlib.blake2b(np.ascontiguousarray(to_host(mate), dtype=np.int32), digest_size=8).hexdigest()

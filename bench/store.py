@@ -21,8 +21,8 @@ from typing import Any
 from bench.catalogue import SIZES
 from bench.experiments import ORDER
 from troth.errors import TrothError
+from troth.files import load, refusing
 from troth.io.atomic import atomic_path, create_binary
-from troth.io.files import load, refusing
 
 FILE = "results.jsonl"
 KEPT = Path(__file__).parent / "results"  # what is kept in the repository

@@ -151,7 +151,7 @@ def average(graph: Graph, contender: engines.Contender, setting: Setting) -> dic
     words = {"threads": contender.threads or setting.threads, **contender.options}
 
     def once(g: Graph, seed: int):
-        return troth.match(g, contender.algorithm, contender.device, seed=seed, **words)
+        return troth.match(g, algorithm=contender.algorithm, device=contender.device, seed=seed, **words)
 
     once(graph, setting.seed)  # compiles
     graph.bits_range()

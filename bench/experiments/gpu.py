@@ -10,7 +10,8 @@ from bench.experiments.scaling import read_on_card
 from bench.questions import Question, Record, Row, alternate, by_name, milliseconds, over, sized, sizes, timed
 from bench.questions import titles as titles_of
 from bench.setting import Setting, Task
-from troth.engines import NAIM, promises_dominance
+from troth.engines import promises_dominance
+from troth.words import GPU_SUITOR_VARIANTS
 
 GPU = "suitor@cuda"
 GRAPHS = {
@@ -26,7 +27,7 @@ GOALS = dict(zip((GRAPHS | LARGE).values(), (0.25, 0.80, 0.14, 0.50, 0.14, 0.08,
 ROOM = 80e9  # bytes of a card that holds the large graph
 CONTENDERS = {
     "auto": GPU,
-    **{variant: f"{GPU}:variant={variant}" for variant in NAIM},
+    **{variant: f"{GPU}:variant={variant}" for variant in GPU_SUITOR_VARIANTS},
     **{name: f"{name}@cuda" for name in ("locally-dominant", "handshake", "greedy")},
     **{f"blue-red {mode}": f"blue-red@cuda:mode={mode}" for mode in ("weighted", "random")},
 }
@@ -137,7 +138,7 @@ def gate_measure(task: Task, setting: Setting) -> dict[str, Any]:
     import numpy as np
 
     import troth
-    from troth.cuda._device import cupy
+    from troth.arrays import cupy
 
     cp, graph = cupy(), setting.load(task.graph, read(task.engine).device)
     indptr = graph.indptr.astype(np.int32)

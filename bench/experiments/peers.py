@@ -138,7 +138,7 @@ def _with_troth(matrix: Any, engine: str, setting: Setting) -> tuple[Any, float]
 
     contender = engines.read(engine)
     words = {"seed": setting.seed, "threads": setting.threads}
-    m = troth.match(matrix, contender.algorithm, contender.device, **words)
+    m = troth.match(matrix, algorithm=contender.algorithm, device=contender.device, **words)
     return m.mate, m.stats["seconds"]["kernels" if contender.device == "cuda" else "match"]
 
 

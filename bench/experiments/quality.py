@@ -111,7 +111,7 @@ def measure(task: Task, setting: Setting) -> dict[str, Any]:
     words = {"threads": setting.threads, **contender.options}
     runs = []
     for seed in range(setting.seed, setting.seed + (SEEDS if several else 1)):
-        m = troth.match(graph, contender.algorithm, contender.device, seed=seed, certify=True, **words)
+        m = troth.match(graph, algorithm=contender.algorithm, device=contender.device, seed=seed, certify=True, **words)
         if m.weight > m.certificate.bound:
             raise AssertionError(f"{task.engine}: weight {m.weight} is above its bound {m.certificate.bound}")
         runs.append(m)

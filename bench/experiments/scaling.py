@@ -92,7 +92,7 @@ def measure(task: Task, setting: Setting) -> dict[str, Any]:
 def card_bytes(graph: Graph) -> int:
     """What the card's pool grows by in one matching: its peak, since nothing is given back meanwhile."""
     import troth
-    from troth.cuda._device import cupy
+    from troth.arrays import cupy
 
     pool = cupy().get_default_memory_pool()
     pool.free_all_blocks()
@@ -118,7 +118,7 @@ def read_on_card(graph: Graph, setting: Setting) -> list[float]:
     """Seconds to read the arrays and write the mates at the bandwidth of a plain copy."""
     import numpy as np
 
-    from troth.cuda._device import cupy
+    from troth.arrays import cupy
 
     cp = cupy()
     source = cp.zeros(PLAIN_COPY, np.float32)

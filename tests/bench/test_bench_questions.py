@@ -11,7 +11,7 @@ from bench.questions import alternate, sized
 from bench.rank_model import on_paper
 from bench.setting import Setting
 from bench.store import KEPT, Store
-from troth.generate import is_spec
+from troth.families import is_spec
 
 ON_CPU = [name for name in experiments.names() if name.startswith("cpu-")]
 
@@ -21,9 +21,9 @@ def test_what_is_about_the_cpu_asks_for_it(name, monkeypatch):
     """Where there is a GPU, too, on which the default would run."""
     asked, match = set(), troth.match
 
-    def watched(graph, algorithm="suitor", **words):
+    def watched(graph, **words):
         asked.add(words.get("device"))
-        return match(graph, algorithm, **words)
+        return match(graph, **words)
 
     monkeypatch.setattr(troth, "match", watched)
     setting, question = Setting(size="tiny", repeats=1), experiments.load(name)
