@@ -205,7 +205,9 @@ def test_playing(player):
     shown.js("document.querySelector('#pace').value = '150'")
     shown.press(" ")
     assert shown.js("document.querySelector('#play').ariaLabel") == "Pause"
-    shown.page.wait_for_function(f"document.querySelector('#count').textContent === '{len(shown.frames)} / {len(shown.frames)}'")
+    shown.page.wait_for_function(
+        f"document.querySelector('#count').textContent === '{len(shown.frames)} / {len(shown.frames)}'"
+    )
     assert shown.frame() == len(shown.frames)
     assert shown.js("document.querySelector('#play').ariaLabel") == "Play"
     shown.click("#play")  # again, from the start
@@ -221,9 +223,7 @@ def test_displacement_is_drawn(player):
     assert shown.frame() == number
     notes = shown.js("[...document.querySelectorAll('.note')].map((note) => note.textContent)")
     assert notes == ["b : 4", "", "a : 5", "", "d : 10"]
-    arrows = shown.js(
-        "[...document.querySelectorAll('#picture .arrow')].map((a) => [a.dataset.arrow, a.classList[1]])"
-    )
+    arrows = shown.js("[...document.querySelectorAll('#picture .arrow')].map((a) => [a.dataset.arrow, a.classList[1]])")
     assert sorted(arrows) == [["0 2", "points"], ["1 0", "points"], ["2 4", "refused"], ["3 4", "points"]]
     roles = shown.js("[...document.querySelectorAll('.vertex')].map((vertex) => vertex.classList[1])")
     assert roles == ["processed", "processed", "unprocessed", "current", "candidate"]
