@@ -1,4 +1,4 @@
-"""Stories: the last frame is the matching, every frame is possible, and the example of Naim et al. shows its displacements."""
+"""Stories: the last frame is the matching, every frame is possible, and displacements are shown, as by Naim et al."""
 
 from __future__ import annotations
 
