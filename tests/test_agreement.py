@@ -234,7 +234,7 @@ def test_verification_agrees(engine, options):
     assert report.promises_dominance == engine.dominant
 
 
-# ---- the documents and the shared data ----
+# ---- the papers and the shared data ----
 
 
 @deterministic

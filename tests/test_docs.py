@@ -1,4 +1,4 @@
-"""The documents tell the truth: their code runs, their commands work, the files they name are there.
+"""What is written tells the truth: its code runs, its commands work, the files it names are there.
 
 Every fenced block of README, the other documents and docs/ is accounted for by its language: ``python`` runs in
 one namespace a document, as a reader would, and prints what a comment at the ``print``, or ``text`` below, says; a

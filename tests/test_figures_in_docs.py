@@ -1,4 +1,4 @@
-"""Tables in the documents say what the files in bench/results say: a new result brings a new table."""
+"""Tables in the documentation say what the files in bench/results say: a new result brings a new table."""
 
 from __future__ import annotations
 

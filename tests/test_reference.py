@@ -1,4 +1,4 @@
-"""The oracle against itself, against the documents' examples and against known optima."""
+"""The oracle against itself, against the papers' examples and against known optima."""
 
 import gzip
 import json
