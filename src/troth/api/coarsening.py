@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from troth.api.checking import checked_mates
+from troth.api.mates import checked_mates
 from troth.api.opening import as_graph
 from troth.api.request import Placed, Request, make_request, perform
 from troth.api.vertex_weights import are_light, read_limits, vertex_weights_of

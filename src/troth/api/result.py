@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from troth.api.checking import Certificate, checked_mates, matched_weight
+from troth.api.mates import checked_mates, matched_weight
+from troth.api.proof import Certificate
 from troth.arrays import arrays_of, as_cupy, is_on_device, to_host
 from troth.graph import Graph
 from troth.neighbours.tables import edges_to_table

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from troth.api.checking import mates_on_host, verify
+from troth.api.checking import verify
+from troth.api.mates import mates_on_host
 from troth.api.opening import as_graph
 from troth.errors import TrothError
 from troth.graph import Graph
