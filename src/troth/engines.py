@@ -1,7 +1,7 @@
 """The table of engines: which (algorithm, device) pairs exist and which options each takes.
 
-The table is data and imports nothing heavy; an engine's module loads when it is first used. ``contract.py`` says what an
-engine is. To add one, write the module and add a line here.
+The table is data and imports nothing heavy; an engine's module loads when it is first used. ``contract.py`` says what
+an engine is. To add one, write the module and add a line here.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ NOTIFY = {
     "capacity": Option(None, SOME_OR_NONE, "slots of a rank's queue; none: two for each crossing edge"),
 }
 
-TABLE = (
+TABLE: tuple[Engine, ...] = (
     Engine("suitor", "cpu", "troth.cpu.suitor:run", "proposals, Manne and Halappanavar", options={"presort": PRESORT}),
     Engine(
         "locally-dominant",
@@ -237,7 +237,7 @@ def checks_of(graph: Graph, threads: int | None = None) -> Iterator[Checks]:
 
 
 @contextmanager
-def coarsening_of(graph: Graph, threads: int | None = None) -> Iterator[Coarsening]:
+def coarsening_of(graph: Graph, threads: int | None = None) -> Iterator[Coarsening[Any]]:
     """The coarsening where the graph lives; its GPU is the current one meanwhile."""
     if graph.device == "cpu":
         from troth.cpu.coarsen import CpuCoarsening

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from troth.arrays import check_room, cupy, device_number, is_on_device, to_host, using
+from troth.arrays import check_room, cupy, device_number, device_of, is_on_device, to_host, using
 from troth.errors import TrothError
 from troth.gate.findings import FINGERPRINT, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
 from troth.inputs import MAX_VERTICES, Matrix, Sparse
@@ -97,7 +97,7 @@ class Graph:
     @property
     def device(self) -> str:
         """Where the arrays are: "cpu", or "cuda:0"."""
-        return f"cuda:{self.indptr.device.id}" if is_on_device(self.indptr) else "cpu"
+        return device_of(self.indptr)
 
     def __repr__(self) -> str:
         place = "" if self.device == "cpu" else f", device={self.device!r}"
@@ -171,7 +171,7 @@ class Graph:
         >>> import troth
         >>> G = troth.generate("path", n=3, weights="unit").to_networkx()
         >>> list(G.edges(data="weight"))
-        [(0, 1, 1), (1, 2, 1)]
+        [(0, 1, 1.0), (1, 2, 1.0)]
         """
         host = self.to("cpu")
         return edges_to_networkx(host.indptr, host.indices, host.weights, host.ids)

@@ -10,8 +10,9 @@ would lose one leaf at a time: first those with the same neighbours (leaves of o
 quarter is still not reached, those whose strongest neighbour is the same. D. LaSalle et al., Improving graph
 partitioning for modern graphs and architectures, IA^3 2015.
 
-All work is done where the graph lives, by what ``contract.Coarsening`` lists, with the same result: the same pairs, the same numbers of
-the coarse vertices, the same bits of the weights (see ``cpu/coarsen.py`` for the order of additions), for any number of threads.
+All work is done where the graph lives, by what ``contract.Coarsening`` lists, with the same result: the same pairs, the
+same numbers of the coarse vertices, the same bits of the weights (see ``cpu/coarsen.py`` for the order of additions),
+for any number of threads.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Level:
         -------
         ndarray
         """
-        if self.map is None:
+        if self.map is None or self.mate is None:
             return x
         with arrays_of(self.graph.device) as xp:
             x = self._sized(xp.asarray(x), len(self.map))

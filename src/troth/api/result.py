@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from troth.api.checking import Certificate, checked_mates, matched_weight
-from troth.arrays import arrays_of, as_cupy, is_on_device, to_host
+from troth.arrays import arrays_of, as_cupy, device_of, is_on_device, to_host
 from troth.graph import Graph
 from troth.neighbours.tables import edges_to_table
 from troth.words import as_json
@@ -70,7 +70,7 @@ class Matching:
     def _mates(self) -> Iterator[tuple[ModuleType, Any]]:
         """NumPy or CuPy, and the mates as an array of it; their GPU is the current one meanwhile."""
         mate = as_cupy(self.mate, "the mates") if is_on_device(self.mate) else np.asarray(self.mate)
-        with arrays_of(f"cuda:{mate.device.id}" if is_on_device(mate) else "cpu") as xp:
+        with arrays_of(device_of(mate)) as xp:
             yield xp, mate
 
     def edges(self) -> np.ndarray:

@@ -46,9 +46,9 @@ def coarsen(
     twohop: Annotated[
         bool, typer.Option(help="Pair leaves, twins and relatives where a matching shrinks a level by less than 25%.")
     ] = True,
-    algorithm: o.AlgorithmOption = o.Algorithm.suitor,
+    algorithm: o.AlgorithmOption = o.SUITOR,
     device: o.LocalDeviceOption = "auto",
-    ties: o.TiesOption = o.Ties.hash,
+    ties: o.TiesOption = o.HASH,
     threads: o.ThreadsOption = None,
     seed: o.SeedOption = 0,
     option: Annotated[
@@ -163,36 +163,40 @@ def _write(
     """Write what is asked for; returns the two names, None for one of levels of which there are none."""
     import numpy as np
 
+    from troth.graph import Graph
     from troth.io import write_graph, write_mates
 
     coarser = list(enumerate(levels[1:], 1))
-    graphs, maps = {}, {}
+    graphs, maps = dict[Path, Graph](), dict[Path, Any]()
     if output is not None:
         chosen = coarser if EVERY in str(output) else [(0, levels[-1])]
         graphs = {_numbered(output, i): level.graph for i, level in chosen}
     if map_file is not None and EVERY in str(map_file):
         maps = {_numbered(map_file, i): level.map for i, level in coarser}
     elif map_file is not None:
-        where = np.arange(levels[-1].graph.n)
+        place = np.arange(levels[-1].graph.n)
         for level in reversed(levels):
-            where = level.project(where)
-        maps = {map_file: where}
+            place = level.project(place)
+        maps = {map_file: place}
     _check_names(source, graphs, maps)  # all of them, before the first is written
     for name, graph in graphs.items():
         write_graph(graph, name)
     for name, where in maps.items():
         write_mates(where, name)
-    return tuple(file if coarser or EVERY not in str(file) else None for file in (output, map_file))
+    written = [file if coarser or EVERY not in str(file) else None for file in (output, map_file)]
+    return written[0], written[1]
 
 
 def _facts(levels: list[Level]) -> dict[str, Any]:
+    from troth.api.vertex_weights import vertex_weights_of
+
     sizes = [
         {
             "n": level.graph.n,
             "m": level.graph.m,
             "pairs": level.stats["pairs"],
             "twohop": level.stats["twohop"],
-            "greatest_vertex_weight": level.graph.vertex_weights.max(axis=0),
+            "greatest_vertex_weight": vertex_weights_of(level.graph).max(axis=0),
         }
         for level in levels[1:]
     ]

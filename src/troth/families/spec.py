@@ -1,7 +1,7 @@
 """What the user may ask for: the table of families, ``generate`` and the text form ``family:name=value,...``.
 
-Every value is checked here against its row of the table; the functions of ``structures.py`` check only conditions between
-two values.
+Every value is checked here against its row of the table; the functions of ``structures.py`` check only conditions
+between two values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Param(NamedTuple):
 class Family(NamedTuple):
     """A row of ``FAMILIES``: ``make(on, seed, **params)`` returns ``(indptr, indices)``; see ``structures.py``."""
 
-    make: Callable
+    make: Callable[..., Any]
     help: str
     params: tuple[Param, ...]
 
@@ -193,8 +193,8 @@ def read_request(
         raise TrothError(f"{name}: high is for weights=integers, not weights={weights}: leave it out")
     values = _values(name, params)
     number = np.uint64(_number(name, _SEED, seed) % 2**64)
-    high = HIGH if high is None else _number(name, _HIGH, high)
-    return FamilyRequest(name, values, weights, number, weight_type(weights, dtype, high), high)
+    most = HIGH if high is None else int(_number(name, _HIGH, high))
+    return FamilyRequest(name, values, weights, number, weight_type(weights, dtype, most), most)
 
 
 def _device(name: str, device: str) -> tuple[ModuleType, AbstractContextManager]:

@@ -134,7 +134,7 @@ def _operator(levels: list[Level]) -> csr_array:
     from scipy.sparse import csr_array
 
     n, size = levels[0].graph.n, levels[-1].graph.n
-    cluster = np.arange(n, dtype=np.int32)
-    for level in levels[1:]:
-        cluster = level.map[cluster]
+    cluster = np.arange(size, dtype=np.int32)
+    for level in reversed(levels[1:]):
+        cluster = level.project(cluster)
     return csr_array((np.ones(n, np.int32), cluster, np.arange(n + 1, dtype=np.int32)), shape=(n, size))

@@ -19,7 +19,7 @@ from troth.graph import Graph
 from troth.viz.drawing import edges_of
 from troth.viz.layout import place
 from troth.viz.stories import tell
-from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, number
+from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, Vertex, number
 from troth.words import counted
 
 WEIGHED = 120  # up to so many edges have their weight written, where there is room
@@ -110,7 +110,8 @@ def _data(graph: Graph, story: Story) -> str:
 
 def _frames(story: Story) -> list[dict]:
     """Every frame as its difference from the one before."""
-    frames, before = [], (None,) * story.graph.n
+    frames = []
+    before: tuple[Vertex | None, ...] = (None,) * story.graph.n
     for line, caption, vertices, arrows in story.frames:
         changed = {v: vertex for v, vertex in enumerate(vertices) if vertex != before[v]}
         frames.append({"line": line, "caption": caption, "set": changed, "arrows": arrows})
