@@ -9,9 +9,10 @@ import typer
 from typer.core import TyperCommand
 
 from troth.cli import _options as o
-from troth.cli._report import Clock, at_least, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
+from troth.cli._report import Clock, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
 from troth.engines import TABLE, Engine, find_engines
 from troth.errors import TrothError
+from troth.words import at_least
 
 if TYPE_CHECKING:
     from troth.api.result import Matching
