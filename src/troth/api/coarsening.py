@@ -205,9 +205,16 @@ def hierarchy(
         The graph.
     stop : int, optional
         Contract no graph that has so few vertices.
-    algorithm, device, ties, seed, threads : optional
-        As in ``match``. Everything is done on the device, and the levels come back to where ``graph`` is. Device and
-        threads do not change the result.
+    algorithm : str, optional
+        As in ``match``.
+    device : str, optional
+        As in ``match``. Everything is done there, and the levels come back to where ``graph`` is.
+    ties : str, optional
+        As in ``match``.
+    seed : int, optional
+        As in ``match``.
+    threads : int, optional
+        As in ``match``. Device and threads do not change the result.
     max_vertex_weight : float or sequence of float, optional
         No two vertices are paired that weigh more together: a number, or one for each column of the vertex weights.
     twohop : bool, optional

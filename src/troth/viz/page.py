@@ -43,8 +43,12 @@ def steps(
     ----------
     graph : Graph or anything that ``as_graph`` takes
         The graph.
-    algorithm, ties, seed : optional
+    algorithm : str, optional
         As in ``troth.match``; the four PGAS variants need mpiexec.
+    ties : str, optional
+        As in ``troth.match``.
+    seed : int, optional
+        As in ``troth.match``.
     ranks : int, optional
         Processes of a PGAS variant, by default 3.
     partition : str, optional
