@@ -100,7 +100,17 @@ class DistGraph:
         return Neighbourhood(self.comm, self.neighbours)
 
     def to_ghosts(self, around: Neighbourhood, values: np.ndarray, ghosts: np.ndarray) -> None:
-        """ghosts[i] = the owner's value of ghost i, for one value an own vertex; all ranks together."""
+        """ghosts[i] = the owner's value of ghost i, for one value an own vertex; all ranks together.
+
+        Parameters
+        ----------
+        around : Neighbourhood
+            What ``neighbourhood`` returns.
+        values : ndarray
+            One value for each own vertex.
+        ghosts : ndarray
+            Gets one value for each ghost.
+        """
         counts, came = np.diff(self.boundary_starts), np.diff(self.ghost_starts)
         around.swap(np.ascontiguousarray(values[self.boundary]), counts, ghosts, came)
 
