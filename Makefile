@@ -14,7 +14,7 @@ DOCS_READY := $(VENV)/.docs-ready
 help:
 	@echo "make demo       match a graph of a million edges, verify it, draw a small one (demo/)"
 	@echo "make test       all tests"
-	@echo "make lint       style checks"
+	@echo "make lint       style and types"
 	@echo "make docs       the site, with every warning an error: docs/_build/index.html"
 	@echo "make bench-cpu  measure against NetworKit and others on this machine"
 	@echo "make bench-gpu  measure on this machine's GPU; CUPY=cupy-cuda12x for a driver of CUDA 12"
@@ -49,6 +49,7 @@ test: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/mypy
 
 $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --group docs
