@@ -12,7 +12,7 @@ import pytest
 import troth
 from troth.cli import _options, _report
 from troth.engines import ALGORITHMS, TABLE
-from troth.graph import SYMMETRIZE, WEIGHTS
+from troth.gate.entry import SYMMETRIZE, WEIGHTS
 
 COMMANDS = ("match", "strongest", "verify", "info", "generate", "convert")
 HEAVY = ("numpy", "scipy", "numba", "rich", "matplotlib")
@@ -101,7 +101,7 @@ def test_help_of_match_says_who_has_an_option(run):
     words = " ".join(run("match", "--help").out.split())
     assert "stop after so many rounds (blue-red)" in words
     assert "GPU threads of each kernel (handshake on cuda)" in words
-    assert "handshake rounds of mutual strongest neighbours on cuda the six kernels of the CS 314 project" in words
+    assert "handshake rounds of mutual strongest neighbours on cuda the six kernels of the course project" in words
 
 
 def test_words_are_those_of_the_library():
