@@ -79,5 +79,5 @@ fuzz: $(READY)
 	$(BIN)/python tests/fuzz/fuzz_readers.py --seconds 60
 
 clean:
-	rm -rf demo build dist docs/_build docs/api docs/gallery fuzz-findings .pytest_cache .ruff_cache .hypothesis
+	rm -rf demo build dist docs/_build docs/api docs/gallery fuzz-findings .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests examples -name __pycache__ -prune -exec rm -rf {} +

@@ -150,14 +150,3 @@ def test_mypy_sees_functions_behind_the_lazy_names(tmp_path, monkeypatch):
     told = api.run([*words, "--cache-dir", str(tmp_path / "cache"), str(script)])[0].splitlines()
     assert "def (graph: Any, *, algorithm: str =" in told[0]
     assert 'Too many positional arguments for "match"' in told[1]
-
-
-# ---- one version ----
-
-
-def test_the_version_is_in_one_place():
-    root = PACKAGE.parent.parent
-    if not (root / "CITATION.cff").exists():
-        pytest.skip("not a clone")
-    assert "\nversion:" not in (root / "CITATION.cff").read_text()
-    assert "release = troth.__version__" in (root / "docs" / "conf.py").read_text()
