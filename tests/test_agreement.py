@@ -22,6 +22,7 @@ import troth
 from troth import reference
 from troth.engines import TABLE, Engine
 from troth.graph import Graph
+from troth.kernels import team
 
 THREADS = (1, 2, 3, 8)
 
@@ -90,9 +91,8 @@ def test_corpus(graph, engine, options, monkeypatch):
     for ties in TIES:
         answer = expected(engine, options, graph, ties)
         for threads in thread_counts(engine):
-            monkeypatch.setattr(
-                team, "SERIAL_BELOW", 0 if threads > 1 else team.SERIAL_BELOW
-            )  # a team even for a triangle
+            # A team even for a triangle.
+            monkeypatch.setattr(team, "SERIAL_BELOW", 0 if threads > 1 else team.SERIAL_BELOW)
             assert mates(engine, options, graph, ties, threads=threads) == answer
 
 
@@ -234,7 +234,7 @@ def test_verification_agrees(engine, options):
     assert report.promises_dominance == engine.dominant
 
 
-# ---- the documents and the shared data ----
+# ---- the papers and the shared data ----
 
 
 @deterministic

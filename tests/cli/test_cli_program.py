@@ -37,6 +37,14 @@ def test_refusal_of_the_program(program):
     assert process.returncode == 2
 
 
+@pytest.mark.parametrize("words", [[], ["sizes", "--size", "tiny", "-o", "x"], ["--help"]])
+def test_bench_is_elsewhere(run, words):
+    code, out, err = run("bench", *words)
+    assert (code, out) == (2, "")
+    assert err == "troth: experiments and benchmarks run from a clone of the repository: python -m bench\n"
+    assert "bench" not in run("--help").out
+
+
 def test_console_script_is_main():
     from importlib.metadata import PackageNotFoundError, entry_points, version
 

@@ -41,7 +41,7 @@ def test_last_frame(name, ranks, partition, options):
 
 
 def test_slides():
-    story = tell(corpus("slides"), "async-notify", "high")
+    story = tell(corpus("slides"), "async-notify", ties="high")
     check(story, [2, -1, 0, 4, 3])
     said = [frame.caption for frame in story.frames]
     told = next(i for i, caption in enumerate(said) if "notifies the owner" in caption)

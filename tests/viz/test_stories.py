@@ -1,4 +1,4 @@
-"""Stories: the last frame is the matching, every frame is possible, and the slides' example shows its displacements."""
+"""Stories: the last frame is the matching, every frame is possible, and displacements are shown, as by Naim et al."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_families(name):
     for text in GRAPHS:
         graph = troth.read(text)
         for ties in ("low", "hash"):
-            check(tell(graph, name, ties, 5), troth.match(graph, algorithm=name, device="cpu", ties=ties, seed=5).mate)
+            check(tell(graph, name, ties=ties, seed=5), troth.match(graph, algorithm=name, device="cpu", ties=ties, seed=5).mate)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_options(name, options):
     assert not any(vertex.colour for vertex in story.frames[-1].vertices)
 
 
-# ---- the slides' example: a-b 4, a-c 5, c-d 7, c-e 9, d-e 10 ----
+# ---- the example of Naim et al.: a-b 4, a-c 5, c-d 7, c-e 9, d-e 10 ----
 
 A, B, C, D, E = range(5)
 
@@ -118,7 +118,7 @@ def test_slides_as_the_engine_goes():
 
 
 def test_slides_as_they_are_printed():
-    """With sorted rows the engine goes as the slides do, frame by frame, with their errata."""
+    """With sorted rows the engine makes the steps that Naim et al. show, frame by frame, two misprints corrected."""
     shown = [notes(frame) for frame in tell(letters(), presort=True).frames]
     assert list(dict.fromkeys(shown)) == [
         "_ _ _ _ _",
