@@ -57,15 +57,18 @@ def hold(worker, cursor, chunk, indptr, indices, bits, mate, held):
 
 @kernel
 def add_blocks(worker, cursor, block, mate, held, sums):
-    """sums[b] = the weights of the pairs whose smaller vertex is in block b, added one by one in float64."""
-    n = len(mate)
+    """sums[b] = the weights of the pairs whose smaller vertex is in block b, added one by one in float64.
+
+    With ``mate`` None only smaller vertices hold a weight, and all others 0.
+    """
+    n = len(held)
     while True:
         first = take(cursor, block)
         if first >= n:
             return
         total = 0.0
         for v in range(first, min(first + block, n)):
-            if mate[v] > v:
+            if mate is None or mate[v] > v:
                 total += held[v]
         sums[first // block] = total
 
