@@ -25,8 +25,8 @@ import numpy as np
 from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.kernels.launch import BLOCK, WORDS, DeviceClock, bits_of, launch, load, word_of
-from troth.order import Order, as_argument
+from troth.kernels.launch import BLOCK, WARP, WORDS, DeviceClock, bits_of, define, launch, load, word_of
+from troth.order import ORDER_CONSTANTS, Order, as_argument
 
 KERNELS = ("scan", "collate", "check", "mark", "sum", "pack")
 SUMS = {4: "i32", 8: "i64"}  # the type of the sums by size in bytes
@@ -34,6 +34,7 @@ LANES = (4, 16)  # how many lanes look at a row: the second from MEAN entries a 
 MEAN = 16
 WIDE = 2**31  # edges; sums of so many need 64 bits
 MOST_BLOCKS = 2**13  # two million threads are more than any device runs at one time
+CONSTANTS = (*ORDER_CONSTANTS, *define(BLOCK=BLOCK))
 
 PROGRAMS = {
     "edges": (
@@ -55,7 +56,7 @@ PROGRAMS = {
 
 
 def _kernel(program: str, name: str) -> Any:
-    return load("handshake", PROGRAMS[program])[PROGRAMS[program].index(name)]
+    return load("handshake", PROGRAMS[program], CONSTANTS)[PROGRAMS[program].index(name)]
 
 
 def _over(total: int, gpu_threads: int | None, kernel: Any, *args: Any) -> None:
@@ -137,7 +138,7 @@ class _Clock:
 def _sources(graph: Graph) -> Any:
     """The source of every stored entry: with ``indices`` and ``weights`` the project's list of edges."""
     src = cupy().empty(len(graph.indices), np.int32)
-    launch(_kernel("edges", "list_sources"), graph.n * 32, graph.indptr, np.int32(graph.n), src)
+    launch(_kernel("edges", "list_sources"), graph.n * WARP, graph.indptr, np.int32(graph.n), src)
     return src
 
 

@@ -34,7 +34,7 @@ from troth.gate.cuda import (
     unpack,
     value_kernels,
 )
-from troth.gate.findings import FINGERPRINT, LEAST, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
+from troth.gate.findings import COLUMNS, FINGERPRINT, LEAST, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES, Edges, Matrix, sparse_parts
 
@@ -250,8 +250,8 @@ def _edge_steps(source: Edges, rule: str, seed: np.uint64) -> Graph:
     row, col, count = _numbers(source.row), _numbers(source.col), len(source.row)
     if row.shape != col.shape or (source.weight is not None and source.weight.shape != row.shape) or not count:
         raise RetryOnHost
-    found = cupy().zeros(10, np.uint64)  # the columns of a check, then the greatest id
-    keys = pack_ends(row, col, True, found[9:])
+    found = cupy().zeros(len(COLUMNS) + 1, np.uint64)  # the columns of a check, then the greatest id
+    keys = pack_ends(row, col, True, found[len(COLUMNS) :])
     del row, col
     data = _apply_rule(rule, source.weight, count, seed, lambda: keys)
     survey(data, found)

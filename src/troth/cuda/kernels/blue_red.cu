@@ -15,8 +15,9 @@
 // Each kernel reads arrays that it does not write: propose reads colour and writes proposal, respond reads proposal and
 // writes mate and colour, and colour_list touches only words of its own vertices.
 
-constexpr int BLOCK = 256;  // threads of a block, always
-constexpr int AHEAD = 4;    // entries of a row that a lane reads at a time
+constexpr int BLOCK = HOST_BLOCK;      // threads of a block, always
+constexpr int OUTCOME = HOST_OUTCOME;  // numbers of `outcome` before the pairs of each round
+constexpr int AHEAD = 4;               // entries of a row that a lane reads at a time
 constexpr u8 NEITHER = 0, BLUE = 1, RED = 2;
 constexpr i32 NOBODY = -1, GONE = -2;
 
@@ -24,6 +25,7 @@ constexpr i32 NOBODY = -1, GONE = -2;
 struct Counts {
     u64 blue, red, alive, pairs, entries;
 };
+static_assert(sizeof(Counts) == HOST_COUNTS * sizeof(u64), "the host has other counts");
 
 // What was seen in a row: the greatest key of those to choose from, and whether any neighbour is free. The key is
 // (bits of the weight, priority) or (lot, ~id). {0, 0} is nobody's: weights are positive, and ids below 2^31.
@@ -274,7 +276,7 @@ __global__ void finish(const i64* __restrict__ indptr, const i32* __restrict__ i
         entries += peek(&now->entries);
         over = alive == 2 * pairs;  // all dead, or all matched
         if (alive) {
-            if (threadIdx.x == 0) outcome[3 + done] = pairs;
+            if (threadIdx.x == 0) outcome[OUTCOME + done] = pairs;
             done++;
         }
         counts = now;
@@ -286,5 +288,6 @@ __global__ void finish(const i64* __restrict__ indptr, const i32* __restrict__ i
         outcome[0] = done;
         outcome[1] = over;
         outcome[2] = entries;
+        static_assert(OUTCOME == 3, "rounds, over, entries");
     }
 }

@@ -10,7 +10,7 @@
 // Invariant (section 2.4): of T threads, thread t handles the items t, t + T, t + 2 T, ..., so that neighbouring
 // threads read neighbouring words; each output word depends on the inputs alone, so any T gives the same output.
 
-constexpr int BLOCK = 256;  // threads of a block of `find_strongest`, as the host launches it
+constexpr int BLOCK = HOST_BLOCK;  // threads of a block of `find_strongest`
 constexpr int AHEAD = 4;    // entries of a row that a lane reads at a time
 
 // What the neighbours of a vertex compare by: the exact bits of the weight, then the priority. No weight is 0, so

@@ -13,10 +13,10 @@
 
 enum Variant { NOSYNC, SYNCLB, SYNCNOLB, HYBRID };
 
-constexpr u64 NONE = 0;        // no offer, no candidate
-constexpr i32 NOBODY = -1;     // nobody has to look again
-constexpr u32 COUNTERS = 1024; // so that few warps add to the same one
-constexpr u32 WAITING = 8;     // adaptive: balance while more than 1/8 of a block's vertices are waiting
+constexpr u64 NONE = 0;                  // no offer, no candidate
+constexpr i32 NOBODY = -1;               // nobody has to look again
+constexpr u32 COUNTERS = HOST_COUNTERS;  // so that few warps add to the same one
+constexpr u32 WAITING = 8;               // adaptive: balance while more than 1/8 of a block's vertices are waiting
 
 // The graph: three arrays as everywhere, and the order.
 template <class W>
