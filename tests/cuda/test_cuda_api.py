@@ -7,7 +7,6 @@ import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +15,8 @@ import scipy.sparse as sp
 from corpus import TIES, ULP, corpus, on_corpus, order_of
 
 import troth
-from troth import api, reference
+from troth import reference
+from troth.api import request
 from troth.arrays import cupy
 from troth.engines import TABLE
 from troth.errors import TrothError
@@ -85,7 +85,7 @@ def test_a_graph_that_is_there_already():
 
 
 def test_what_else_a_graph_has():
-    full = replace(slides, vertex_weights=np.arange(5.0), ids=np.array(list("abcde")), notes={"loops": 2})
+    full = slides.replaced(vertex_weights=np.arange(5.0), ids=np.array(list("abcde")), notes={"loops": 2})
     there = full.to("cuda")
     assert is_cupy(there.vertex_weights)
     assert there.vertex_weights.tolist() == [0, 1, 2, 3, 4]
@@ -101,6 +101,25 @@ def test_copies_are_copies():
     assert here.weights.tolist() == back.weights.tolist() == slides.weights.tolist()
 
 
+def test_arrays_of_a_gpu_are_checked():
+    """As on the CPU, in the same words; and what kernels could not read is refused before they do."""
+    cp = cupy()
+    there = slides.to("cuda")
+    indptr, indices, weights = there.indptr, there.indices, there.weights
+    assert Graph(indptr, indices, weights).bits_range() == slides.bits_range()
+    assert Graph(cp.zeros(4, np.int64), indices[:0], weights[:0]).n == 3
+    for change in ("indices", "weights"):
+        for at, value in ((0, 0), (0, -1), (0, 5), (3, 4), (9, -7)):
+            arrays = {name: getattr(slides, name).copy() for name in ("indptr", "indices", "weights")}
+            arrays[change][at] = value
+            copies = {name: cp.asarray(array) for name, array in arrays.items()}
+            assert refusal(Graph, **copies) == refusal(Graph, **arrays)
+    assert "indptr, indices and weights are not on one device" in refusal(Graph, indptr, indices, slides.weights)
+    assert "indptr, indices and weights are not on one device" in refusal(Graph, slides.indptr, indices, weights)
+    assert "weights is not a flat array" in refusal(Graph, indptr, indices, cp.repeat(weights, 2)[::2])
+    assert "indices is not a flat array of int32" in refusal(Graph, indptr, indices.astype(np.int64), weights)
+
+
 def test_devices_that_are_not_there():
     for name in ("cuda:99", "cuda:x", "cuda:"):
         wanted = f"device={name!r} is not there: choose cuda:0"
@@ -108,7 +127,7 @@ def test_devices_that_are_not_there():
             assert refusal(call, "no-such-file.mtx", device=name).startswith(wanted)
         assert refusal(slides.to, name).startswith(wanted)
     assert (
-        refusal(troth.match, slides, "local-random", "cuda")
+        refusal(troth.match, slides, algorithm="local-random", device="cuda")
         == "local-random has no engine on device='cuda': choose cpu"
     )
 
@@ -120,11 +139,11 @@ def test_devices_that_are_not_there():
 @pytest.mark.parametrize(("algorithm", "device"), [*ROWS, ("suitor", "cuda:0")])
 def test_mates_are_where_the_graph_is(mesh, algorithm, device, home):
     graph = mesh.to(home)
-    m = troth.match(graph, algorithm, device=device, seed=3)
+    m = troth.match(graph, algorithm=algorithm, device=device, seed=3)
     assert m.graph is graph
     assert m.device == ("cpu" if device == "cpu" else "cuda:0")
     check_lives(m.mate, graph)
-    assert m.mate.tolist() == troth.match(mesh, algorithm, device="cpu", seed=3).mate.tolist()
+    assert m.mate.tolist() == troth.match(mesh, algorithm=algorithm, device="cpu", seed=3).mate.tolist()
     json.dumps(m.to_dict())
     assert "note" not in m.stats
     assert "device" not in m.stats
@@ -143,11 +162,11 @@ def test_corpus(graph, ties):
 @pytest.mark.parametrize("algorithm", ON_GPU)
 def test_seconds(mesh, algorithm):
     for graph in (mesh, mesh.to("cuda")):
-        seconds = troth.match(graph, algorithm, device="cuda").stats["seconds"]
+        seconds = troth.match(graph, algorithm=algorithm, device="cuda").stats["seconds"]
         assert {"gate", "copy", "match", "kernels"} <= set(seconds)
         assert all(isinstance(value, float) and value >= 0 for value in seconds.values())
         assert seconds["kernels"] > 0
-    seconds = troth.match(mesh.to("cuda"), algorithm, device="cpu").stats["seconds"]
+    seconds = troth.match(mesh.to("cuda"), algorithm=algorithm, device="cpu").stats["seconds"]
     assert {"gate", "copy", "match"} <= set(seconds)
     assert "kernels" not in seconds
 
@@ -155,7 +174,7 @@ def test_seconds(mesh, algorithm):
 @every_algorithm
 def test_progress(mesh, algorithm):
     calls = []
-    troth.match(mesh.to("cuda"), algorithm, progress=lambda *call: calls.append(call))
+    troth.match(mesh.to("cuda"), algorithm=algorithm, progress=lambda *call: calls.append(call))
     assert calls
     assert all(0 <= done <= total for _, done, total in calls)
 
@@ -166,8 +185,8 @@ def test_an_error_in_progress_ends_the_run(mesh, algorithm):
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        troth.match(mesh, algorithm, device="cuda", progress=stop)
-    assert troth.verify(mesh, troth.match(mesh, algorithm, device="cuda"))
+        troth.match(mesh, algorithm=algorithm, device="cuda", progress=stop)
+    assert troth.verify(mesh, troth.match(mesh, algorithm=algorithm, device="cuda"))
 
 
 # ---- auto ----
@@ -180,7 +199,7 @@ def test_auto_goes_with_the_graph(mesh):
 
 def test_auto_by_size(mesh, monkeypatch):
     for size, device in ((0, "cuda:0"), (len(mesh.indices), "cuda:0"), (len(mesh.indices) + 1, "cpu"), (2**60, "cpu")):
-        monkeypatch.setattr(api, "WORTH_A_COPY", size)
+        monkeypatch.setattr(request, "WORTH_A_COPY", size)
         m = troth.match(mesh)
         assert m.device == device
         check_lives(m.mate, mesh)
@@ -190,10 +209,10 @@ def test_auto_by_size(mesh, monkeypatch):
 
 @pytest.mark.parametrize("algorithm", [name for name in LOCAL if name not in ON_GPU])
 def test_algorithms_of_the_cpu_alone(mesh, algorithm, monkeypatch):
-    monkeypatch.setattr(api, "WORTH_A_COPY", 0)
-    wanted = troth.match(mesh, algorithm, device="cpu", seed=2).mate.tolist()
+    monkeypatch.setattr(request, "WORTH_A_COPY", 0)
+    wanted = troth.match(mesh, algorithm=algorithm, device="cpu", seed=2).mate.tolist()
     for graph in (mesh, mesh.to("cuda")):
-        m = troth.match(graph, algorithm, seed=2)
+        m = troth.match(graph, algorithm=algorithm, seed=2)
         assert m.device == "cpu"
         check_lives(m.mate, graph)
         assert m.mate.tolist() == wanted
@@ -202,7 +221,7 @@ def test_algorithms_of_the_cpu_alone(mesh, algorithm, monkeypatch):
 def test_auto_by_options(mesh, monkeypatch):
     """An option that one device has decides."""
     for size in (0, 2**60):
-        monkeypatch.setattr(api, "WORTH_A_COPY", size)
+        monkeypatch.setattr(request, "WORTH_A_COPY", size)
         for graph in (mesh, mesh.to("cuda")):
             for options, device in (({"presort": True}, "cpu"), ({"variant": "hybrid"}, "cuda:0")):
                 m = troth.match(graph, **options)
@@ -219,9 +238,9 @@ def test_auto_by_options(mesh, monkeypatch):
 @every_algorithm
 def test_certify(mesh, algorithm):
     there = mesh.to("cuda")
-    wanted = troth.match(mesh, algorithm, device="cpu", certify=True).certificate
+    wanted = troth.match(mesh, algorithm=algorithm, device="cpu", certify=True).certificate
     for graph, device in ((there, "auto"), (there, "cpu"), *([(mesh, "cuda")] if algorithm in ON_GPU else [])):
-        m = troth.match(graph, algorithm, device=device, certify=True)
+        m = troth.match(graph, algorithm=algorithm, device=device, certify=True)
         assert m.certificate == wanted
         assert m.stats["seconds"]["certify"] >= 0
         assert troth.verify(graph, m)
@@ -294,7 +313,7 @@ def test_tensors_straight_into_match(layout):
     found = troth.strongest(obj)
     assert is_cupy(found)
     assert found.tolist() == [2, 0, 4, 4, 3]
-    for m in (troth.match(obj, device="cpu"), troth.match(obj, "local-weighted")):
+    for m in (troth.match(obj, device="cpu"), troth.match(obj, algorithm="local-weighted")):
         assert m.device == "cpu"
         check_lives(m.mate, m.graph)
 
@@ -316,7 +335,7 @@ def waiting():
 
 
 def weights_of(mesh: Graph, kind: str) -> np.ndarray:
-    """Exact prefixes, whose range is not looked at, or coarse ones, whose range comes from the device."""
+    """Exact prefixes, whose range is not looked at, or lossy ones, whose range comes from the device."""
     return mesh.weights.astype(np.int32) if kind == "narrow" else 1 + mesh.weights * ULP * 2.0 ** (mesh.weights % 3)
 
 
@@ -325,18 +344,24 @@ def weights_of(mesh: Graph, kind: str) -> np.ndarray:
 def test_weights_made_on_the_callers_stream_just_before(mesh, algorithm, kind):
     """Nothing may run on another stream: there the weights are still all equal."""
     cp, right = cupy(), weights_of(mesh, kind)
-    wanted = troth.match(replace(mesh, weights=right, weight_range=None), algorithm, device="cpu", certify=True)
-    early = troth.match(replace(mesh, weights=np.ones_like(right), weight_range=None), algorithm, device="cpu")
+    wanted = troth.match(
+        mesh.replaced(weights=right, weight_range=None), algorithm=algorithm, device="cpu", certify=True
+    )
+    early = troth.match(
+        mesh.replaced(weights=np.ones_like(right), weight_range=None), algorithm=algorithm, device="cpu"
+    )
     assert wanted.mate.tolist() != early.mate.tolist()
     there, right = mesh.to("cuda"), cp.asarray(right)
-    troth.match(replace(there, weights=right, weight_range=None), algorithm, certify=True)  # all is compiled now
+    troth.match(
+        there.replaced(weights=right, weight_range=None), algorithm=algorithm, certify=True
+    )  # all is compiled now
     stream = cp.cuda.Stream(non_blocking=True)
     with stream:
         weights = cp.ones_like(right)
         stream.synchronize()
         waiting()((1,), (1,), (np.int64(TICKS),))
         weights[...] = right
-        m = troth.match(replace(there, weights=weights, weight_range=None), algorithm, certify=True)
+        m = troth.match(there.replaced(weights=weights, weight_range=None), algorithm=algorithm, certify=True)
         found = m.mate.get().tolist()
     assert found == wanted.mate.tolist()
     assert m.certificate == wanted.certificate
@@ -375,14 +400,14 @@ def test_a_graph_of_the_host_on_the_callers_stream(mesh):
 def test_calls_from_several_threads(mesh):
     """Some callers share a stream, some have their own, and some graphs come from the host."""
     there = mesh.to("cuda")
-    alone = {name: troth.match(mesh, name, device="cpu", seed=1).mate.tolist() for name in ON_GPU}
+    alone = {name: troth.match(mesh, algorithm=name, device="cpu", seed=1).mate.tolist() for name in ON_GPU}
 
     def call(i):
         algorithm, graph = ON_GPU[i % len(ON_GPU)], there if i % 3 else mesh
         if i % 2:
-            return algorithm, troth.match(graph, algorithm, device="cuda", seed=1).mate.tolist()
+            return algorithm, troth.match(graph, algorithm=algorithm, device="cuda", seed=1).mate.tolist()
         with cupy().cuda.Stream(non_blocking=True):
-            return algorithm, troth.match(graph, algorithm, device="cuda", seed=1).mate.tolist()
+            return algorithm, troth.match(graph, algorithm=algorithm, device="cuda", seed=1).mate.tolist()
 
     with ThreadPoolExecutor(6) as pool:
         for algorithm, mate in pool.map(call, range(6 * len(ON_GPU))):
@@ -442,16 +467,19 @@ def test_a_graph_that_does_not_fit(chain):
 @pytest.mark.parametrize("algorithm", ON_GPU)
 def test_work_that_does_not_fit(chain, algorithm):
     with room_for(size_of(chain) + MIB):
-        assert NO_WORK.fullmatch(refusal(troth.match, chain, algorithm, device="cuda"))
+        assert NO_WORK.fullmatch(refusal(troth.match, chain, algorithm=algorithm, device="cuda"))
     tidy()
     there = chain.to("cuda")
     with room_for(MIB):
-        assert NO_WORK.fullmatch(refusal(troth.match, there, algorithm, device="cuda"))
-    assert troth.match(there, algorithm).mate.tolist() == troth.match(chain, algorithm, device="cpu").mate.tolist()
+        assert NO_WORK.fullmatch(refusal(troth.match, there, algorithm=algorithm, device="cuda"))
+    assert (
+        troth.match(there, algorithm=algorithm).mate.tolist()
+        == troth.match(chain, algorithm=algorithm, device="cpu").mate.tolist()
+    )
 
 
 def test_auto_takes_the_cpu_instead(chain, monkeypatch):
-    monkeypatch.setattr(api, "WORTH_A_COPY", 0)
+    monkeypatch.setattr(request, "WORTH_A_COPY", 0)
     wanted = troth.match(chain, device="cpu").mate.tolist()
     tidy()
     there = chain.to("cuda")

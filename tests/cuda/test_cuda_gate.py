@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,15 +13,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from troth.api.calls import match
-from troth.gate import cpu as cpu_gate
-from troth.cuda import gate
+from troth.api.checking import verify
+from troth.api.opening import as_graph
 from troth.arrays import cupy
 from troth.errors import TrothError
-from troth.api.opening import as_graph
-from troth.graph import Graph, SYMMETRIZE, WEIGHTS
-from troth.inputs import Edges, Matrix
-from troth.inputs import Sparse
-from troth.api.checking import verify
+from troth.gate import cpu as cpu_gate
+from troth.gate import cuda as gate
+from troth.gate import device
+from troth.gate.entry import SYMMETRIZE, WEIGHTS
+from troth.graph import Graph
+from troth.inputs import Edges, Matrix, Sparse
 
 pytestmark = pytest.mark.gpu
 
@@ -89,7 +92,7 @@ def stays(monkeypatch):
     def fail(*_):
         pytest.fail("the host was asked")
 
-    monkeypatch.setattr(gate, "_on_host", fail)
+    monkeypatch.setattr(device, "host", SimpleNamespace(from_matrix=fail, from_edges=fail))
 
 
 # ---- any input at all ----
@@ -545,10 +548,10 @@ def test_a_clean_matrix_is_not_copied():
 
 @given(matrices(), st.sampled_from(WEIGHTS))
 def test_the_input_is_never_changed(matrix, rule):
-    device = there(matrix)
-    outcome(device, weights=rule, symmetrize="sum")
+    copy = there(matrix)
+    outcome(copy, weights=rule, symmetrize="sum")
     for name in ("data", "indptr", "indices", "row", "col"):
-        before, after = getattr(matrix.matrix, name), getattr(device.matrix, name)
+        before, after = getattr(matrix.matrix, name), getattr(copy.matrix, name)
         assert (before is None) == (after is None)
         if before is not None:
             assert after.get().tobytes() == before.tobytes()
@@ -606,6 +609,6 @@ def test_a_sort_keeps_the_order_of_equal_keys(count, seed):
     row, col = rng.integers(0, 2**bits, (2, count)) >> rng.integers(0, bits)
     keys, values = (row << 32 | col).astype(np.uint64), np.arange(count)
     for width, wanted in ((2 * bits, np.lexsort((col, row))), (bits, np.argsort(col, kind="stable"))):
-        found, order = gate._sort(there(keys), there(values), bits, width)
-        assert order.tolist() == wanted.tolist()
+        found, places = gate.sort_keys(there(keys), there(values), bits, width)
+        assert places.tolist() == wanted.tolist()
         assert found.tolist() == keys[wanted].tolist()

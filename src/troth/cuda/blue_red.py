@@ -56,7 +56,7 @@ def run(
     p: float = BEST_P,
     rounds: int | None = None,
 ) -> Result:
-    """The engine; see ``contract.py``. ``counts["fractions"]`` are the fractions of vertices matched after each round."""
+    """The engine; see ``contract.py``. ``counts["fractions"]``: the fraction of vertices matched after each round."""
     clock, cp, n, weighted = DeviceClock(), cupy(), graph.n, mode == "weighted"
     seed, blue_below = context.seed, np.uint64(int(p * 2**64))
     lanes = LANES[len(graph.indices) >= MEAN * n]

@@ -113,7 +113,9 @@ def run(
         return Result(cp.full(n, -1, np.int32), {"rounds": 0}, {"kernels": 0.0})
     word = word_of(graph.weights)
     lossy = "true" if word == "u64" and order.lossy else "false"
-    chase, propose_all, offer_wide, look_wide, look_again, settle, mates = load("suitor", PROGRAMS[word, lossy], CONSTANTS)
+    chase, propose_all, offer_wide, look_wide, look_again, settle, mates = load(
+        "suitor", PROGRAMS[word, lossy], CONSTANTS
+    )
 
     places = -(-n // WARP) * WARP
     middles, longs = min(n, total // SHORT + 1), total // LONG + 1

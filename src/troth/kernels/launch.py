@@ -30,11 +30,13 @@ def define(**constants: int) -> tuple[str, ...]:
     >>> define(TILE=512, NOWHERE=2**63)
     ('-DHOST_TILE=512', '-DHOST_NOWHERE=9223372036854775808ull')
     """
-    return tuple(f"-DHOST_{name}={int(value)}{'ull' if int(value) >= 2**63 else ''}" for name, value in constants.items())
+    return tuple(
+        f"-DHOST_{name}={int(value)}{'ull' if int(value) >= 2**63 else ''}" for name, value in constants.items()
+    )
 
 
 def define_struct(name: str, kind: np.dtype) -> tuple[str, ...]:
-    """Options by which a kernel file can assert that its struct is laid out as ``kind``: its size and its fields' places.
+    """Options by which a kernel file asserts that its struct is laid out as ``kind``: its size and its fields' places.
 
     >>> define_struct("UNITS", np.dtype([("exponent", "i8"), ("first", "f8")]))
     ('-DHOST_UNITS_BYTES=16', '-DHOST_UNITS_exponent=0', '-DHOST_UNITS_first=8')
