@@ -171,27 +171,27 @@ def test_hubs_that_share_their_leaves(hubs, leaves, weigh):
 
 
 @pytest.mark.parametrize("length", [SHORT, LONG, LONG + 1, PIECE + 1])
-@pytest.mark.parametrize("coarse", [False, True])
+@pytest.mark.parametrize("lossy", [False, True])
 @every_tie
-def test_hubs_that_agree(length, coarse, ties):
+def test_hubs_that_agree(length, lossy, ties):
     """All hubs want the same leaf, those who lose it the next one: a hub looks again and again."""
     hubs = 9
-    edges = [(u, hubs + v, 1 + v // 3 * (ULP if coarse else 1)) for u in range(hubs) for v in range(length)]
-    graph = build([*edges, (hubs + length, hubs + length + 1, 1e300 if coarse else 1)], dtype=np.float64)
-    assert bool(order_of(graph).lossy) == coarse
+    edges = [(u, hubs + v, 1 + v // 3 * (ULP if lossy else 1)) for u in range(hubs) for v in range(length)]
+    graph = build([*edges, (hubs + length, hubs + length + 1, 1e300 if lossy else 1)], dtype=np.float64)
+    assert bool(order_of(graph).lossy) == lossy
     check(graph, ties)
 
 
 @pytest.mark.parametrize("leaves", [3, SHORT, 200, LONG + 1])
-@pytest.mark.parametrize("coarse", [False, True])
-def test_a_chain_of_hubs(leaves, coarse):
+@pytest.mark.parametrize("lossy", [False, True])
+def test_a_chain_of_hubs(leaves, lossy):
     """Neighbouring hubs depend on each other, from the heavy end to the light one, and look again round after round."""
     hubs = 14
-    spine = [(i, i + 1, 1 + (9 + i) * (ULP if coarse else 1)) for i in range(hubs - 1)]
+    spine = [(i, i + 1, 1 + (9 + i) * (ULP if lossy else 1)) for i in range(hubs - 1)]
     light = [(i, hubs + i * leaves + v, 0.5 + v % 4 / 64) for i in range(hubs) for v in range(leaves)]
     far = hubs * (leaves + 1)
-    graph = build([*spine, *light, (far, far + 1, 1e300 if coarse else 1)], dtype=np.float64)
-    assert bool(order_of(graph).lossy) == coarse
+    graph = build([*spine, *light, (far, far + 1, 1e300 if lossy else 1)], dtype=np.float64)
+    assert bool(order_of(graph).lossy) == lossy
     for ties in TIES:
         check(graph, ties)
 
@@ -252,13 +252,13 @@ def test_meshes_of_equal_weights(ties):
     check(grid(37, 29, lambda u, v: 5, np.uint8), ties)
 
 
-@pytest.mark.parametrize("kind", ["int16", "float64", "coarse"])
+@pytest.mark.parametrize("kind", ["int16", "float64", "lossy"])
 @pytest.mark.parametrize("rising", [True, False])
 def test_long_chains(kind, rising):
     """Each pair depends on the next one, from the heavy end to the light one."""
     n = 3001
     weights = list(range(1, n)) if rising else list(range(n - 1, 0, -1))
-    if kind == "coarse":
+    if kind == "lossy":
         far = [(n, n + 1, 1e300)]
         graph = build([(i, i + 1, 1 + w * ULP) for i, w in enumerate(weights)] + far, dtype=np.float64)
         assert order_of(graph).lossy
@@ -271,7 +271,7 @@ def test_long_chains(kind, rising):
         wanted[0] = -1
     else:
         wanted[n - 1] = -1
-    if kind == "coarse":
+    if kind == "lossy":
         wanted[n:] = n + 1, n
     for ties in TIES:
         check(graph, ties, wanted=wanted.tolist())
@@ -349,8 +349,8 @@ RACY = {
     "complete": lambda: complete(100, lambda u, v: 1),
     "rmat": lambda: troth.generate("rmat", scale=10, weights="integers", high=3),
     "hubs": lambda: weighed([(u, 6 + v) for u in range(6) for v in range(LONG + 9)], small_integers),
-    "coarse": lambda: drawn(900, 4000, near_ties),
-    "coarse-hubs": lambda: weighed([(u, 5 + v) for u in range(5) for v in range(LONG + 9)], wide_integers),
+    "lossy": lambda: drawn(900, 4000, near_ties),
+    "lossy-hubs": lambda: weighed([(u, 5 + v) for u in range(5) for v in range(LONG + 9)], wide_integers),
 }
 
 

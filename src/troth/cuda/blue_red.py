@@ -22,12 +22,12 @@ from troth.kernels.launch import BLOCK, WORDS, DeviceClock, bits_of, define, loa
 from troth.order import ORDER_CONSTANTS, Order, as_argument
 from troth.words import BEST_P
 
-LANES = (4, 16)  # how many lanes look at a row: the second from MEAN entries a row on
-MEAN = 16
+LANES = (4, 16)  # how many lanes look at a row
+MORE_LANES_FROM = 16  # entries a row, in the mean: then more lanes look at it
 MOST_BLOCKS = 2**12  # a million threads are more than any device runs at one time
 SMALL = 2**13  # vertices and entries; rounds with no more are for one block
 HISTORY = 4096  # rounds after which that block reports
-ROWS = 64  # rounds for which counts are cleared at once
+ROWS = 64  # rounds whose counts are cleared at once
 COUNTS = ("blue", "red", "alive", "pairs", "entries")  # of a round
 OUTCOME = ("rounds", "over", "entries")  # of that block; then come the pairs of each round
 CONSTANTS = (*ORDER_CONSTANTS, *define(BLOCK=BLOCK, COUNTS=len(COUNTS), OUTCOME=len(OUTCOME)))
@@ -59,7 +59,7 @@ def run(
     """The engine; see ``contract.py``. ``counts["fractions"]``: the fraction of vertices matched after each round."""
     clock, cp, n, weighted = DeviceClock(), cupy(), graph.n, mode == "weighted"
     seed, blue_below = context.seed, np.uint64(int(p * 2**64))
-    lanes = LANES[len(graph.indices) >= MEAN * n]
+    lanes = LANES[len(graph.indices) >= MORE_LANES_FROM * n]
     word = word_of(graph.weights) if weighted else "u8"
     colour_list, propose, respond, finish = load("blue_red", PROGRAMS[word, lanes, weighted], CONSTANTS)
     rows = (graph.indptr, graph.indices, bits_of(graph.weights), as_argument(order), seed)

@@ -42,7 +42,7 @@ from troth.kernels.launch import (
     bits_of,
     define,
     launch,
-    launch_together,
+    launch_cooperative,
     load,
     number_of,
     resident,
@@ -113,7 +113,7 @@ def _kind(vertex_weights: Any) -> tuple[str, np.int64]:
 
 def _meeting(kernel: Any, items: int, *args: Any) -> None:
     """Run a kernel whose blocks meet: a thread for each item, or as many as can run at one time."""
-    launch_together(kernel, max(1, min(-(-items // THREADS), resident(kernel, THREADS))), THREADS, *args)
+    launch_cooperative(kernel, max(1, min(-(-items // THREADS), resident(kernel, THREADS))), THREADS, *args)
 
 
 def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:

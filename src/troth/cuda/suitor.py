@@ -43,7 +43,7 @@ from troth.kernels.launch import (
     define,
     define_struct,
     launch,
-    launch_together,
+    launch_cooperative,
     load,
     resident,
     struct,
@@ -158,7 +158,7 @@ def run(
         run_on(look_wide, 1, 1, state, later, control)
         run_on(look_again, 1, 1, slots, losers, 0, later, state, slots, control)
     blocks = min(resident(settle, BLOCK), most)
-    launch_together(settle, blocks, BLOCK, *rows, turn, places, state, slots, control)
+    launch_cooperative(settle, blocks, BLOCK, *rows, turn, places, state, slots, control)
     launch(mates, n, state, n, constants, mate)
     seconds = {"kernels": clock.stop()}
     return Result(mate, {"rounds": int(memory.view("control", np.uint32)[-1])}, seconds)  # the last word of Control

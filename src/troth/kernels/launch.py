@@ -85,7 +85,7 @@ def _resident(kernel: Any, block: int, number: int) -> int:
     return each * device.attributes["MultiProcessorCount"]
 
 
-def launch_together(kernel: Any, blocks: int, block: int, *args: Any) -> None:
+def launch_cooperative(kernel: Any, blocks: int, block: int, *args: Any) -> None:
     """Run a kernel whose blocks wait for each other: all of them run at one time, or the launch fails."""
     kernel.kernel((blocks,), (block,), args, enable_cooperative_groups=True)
 

@@ -2,9 +2,11 @@
 // cpu/checks.py.
 //
 // T is the type of the weights as numbers (float, double, or the unsigned integer of their width), W that of their
-// bits. Rows are scanned in two ways (split_rows in the host file): a group of 2^shift lanes takes a row of up to
-// `longest` entries, and a warp takes a piece of a longer one. Every answer is a least, a greatest or a sum of whole
-// numbers, so it does not depend on who comes first; only add_blocks adds floats, in a fixed order.
+// bits. Kernels take their counts first, then what they read, then what they write or add to.
+//
+// Rows are scanned in two ways (split_rows in the host file): a group of 2^shift lanes takes a row of up to `longest`
+// entries, and a warp takes a piece of a longer one. Every answer is a least, a greatest or a sum of whole numbers, so it
+// does not depend on who comes first; only add_blocks adds floats, in a fixed order.
 
 constexpr u64 NOWHERE = HOST_NOWHERE;
 constexpr int SLOTS = HOST_SLOTS;                    // sums are spread over so many pairs of words
@@ -132,6 +134,7 @@ __device__ __forceinline__ void uncover(i32 u, i64 e, int count, int lanes, cons
     if (first != NOWHERE && first < peek(found)) atomicMin(found, first);
 }
 
+// uncover for the rows of up to `longest` entries, 2^shift lanes each.
 template <class W>
 __global__ void uncover_rows(i32 n, i32 shift, i64 longest, const i64* __restrict__ indptr,
                              const i32* __restrict__ indices, const W* __restrict__ bits, const W* __restrict__ held,
@@ -144,6 +147,7 @@ __global__ void uncover_rows(i32 n, i32 shift, i64 longest, const i64* __restric
     uncover((i32)u, start + part.lane, part.count, part.lanes, indices, bits, held, found);
 }
 
+// uncover for the pieces of `size` entries of longer rows (list_long), a warp each.
 template <class W>
 __global__ void uncover_pieces(i64 pieces, i64 size, const i32* __restrict__ piece_row,
                                const i64* __restrict__ piece_start, const i64* __restrict__ indptr,

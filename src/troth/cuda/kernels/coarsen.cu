@@ -8,6 +8,11 @@
 // of its entries, and moved to its place once all lengths are known.
 //
 // T is the type of the weights as numbers: float, double, or the unsigned integer of their width.
+//
+// Kernels take their counts first, then what they read, then what they write, scratch and `control` last. The three
+// that merge rows take which rows these are (and merge_marked its scratch), and then all alike: the rows, code, and the
+// fine graph's indices and weights; new_indices and new_weights, which have room for all entries; lengths, of which the
+// row of c gets lengths[c + 1]; control.
 
 constexpr int THREADS = HOST_THREADS;    // of every block but those of merge_marked
 constexpr int WARPS = THREADS / WARP;

@@ -187,7 +187,8 @@ __device__ __forceinline__ double uniform(u64 word) {
     return (double)(i64)((word >> (64 - BITS)) + 1) * (1.0 / (double)(1ull << BITS));
 }
 
-// An exponential variate of mean 1: the whole part is the first try whose descending run of words is odd (families/draw.py).
+// An exponential variate of mean 1 (families/draw.py): its whole part is the first try whose descending run of words is
+// odd.
 template <int BITS>
 __device__ inline double exponential(u64 word) {
     u64 step = 0;

@@ -1,14 +1,14 @@
-// Suitor: first the paper's loop, as it is; then troth's own kernels, whose plan is in cuda/suitor.py. cpu/suitor.py says
-// why the result does not depend on who comes first.
+// Suitor: first the paper's loop, as it is; then troth's own kernels, whose plan is in cuda/suitor.py. Why the result
+// does not depend on who comes first is said in cpu/suitor.py.
 //
 // state[v]: the best offer that v holds, prefix << 32 | priority of the suitor, 0 for none. Words only grow. Where
 // prefixes are lossy, equal ones are settled by the exact weights (common.cuh `wins`).
 
 // ---- the paper's loop ----
 
-// Md. Naim et al., Optimizing approximate weighted matching on Nvidia Kepler K40, HiPC 2015, Algorithm 3, after F. Manne
-// and M. Halappanavar, IPDPS 2014: a thread a vertex, which goes on with whomever it displaces. Their lock is one
-// compare-and-swap of a word here. In: the rows, their number n, the order; in and out: state, at first 0.
+// Md. Naim et al., Optimizing approximate weighted matching on Nvidia Kepler K40, HiPC 2015, Algorithm 3, after
+// F. Manne and M. Halappanavar, IPDPS 2014: a thread a vertex, which goes on with whomever it displaces. Their lock is
+// one compare-and-swap of a word here. In: the rows, their number n, the order; in and out: state, at first 0.
 template <class W>
 __global__ void plain_suitor(const i64* __restrict__ indptr, const i32* __restrict__ indices,
                              const W* __restrict__ bits, i64 n, Order order, u64* state) {
@@ -57,9 +57,9 @@ __global__ void mates(const u64* __restrict__ state, i64 n, Order order, i32* ma
 
 // ---- what is added to it ----
 
-// A vertex whose offer fails or is displaced waits as an Item, with the key of the neighbour that it lost: neighbours of
-// that key or a greater one have refused it for good. Nor need it look below the offer that it holds itself, since its
-// mate will be no worse. So when it looks again it asks only neighbours whose keys are in between, the best first.
+// A vertex whose offer fails or is displaced waits as an Item, with the key of the neighbour that it lost: neighbours
+// of that key or a greater one have refused it for good. Nor need it look below the offer that it holds itself, since
+// its mate will be no worse. So when it looks again it asks only neighbours whose keys are in between, the best first.
 
 constexpr int BLOCK = HOST_BLOCK;
 constexpr int WARPS = BLOCK / WARP;   // of a block
@@ -552,6 +552,10 @@ __device__ __forceinline__ Item read_piece(const Rows<W>& rows, const Order& ord
 }
 
 // ---- kernels ----
+//
+// All take, in this order: the rows (indptr, indices, bits), how many vertices and entries there are (n, total), the
+// order, and where vertices with other than short rows wait (wide); then what is read by that kernel alone; then state,
+// and the lists and counts that it changes.
 
 // Every vertex with a short row makes an offer to its heaviest neighbour, found without a look at any offer. Who has to
 // look again after the offers of vertices 32 g..32 g + 31 is in slots[32 g..], losers[g] of them. The other vertices go
