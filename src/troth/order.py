@@ -27,7 +27,7 @@ from numba import types
 from numba.extending import overload
 
 from troth.kernels.jit import inlined
-from troth.kernels.launch import define, define_struct, struct
+from troth.kernels.launch import define, struct
 
 MASK = np.uint64(0xFFFFFFFF)
 PRIORITY_BITS = np.uint64(32)
@@ -85,7 +85,7 @@ _ORDER = np.dtype(
 
 # What every kernel file must agree on with this one.
 DOMAINS = {"COLOUR": COLOUR, "PROPOSE": PROPOSE, "WEIGHT": WEIGHT, "PLACE": PLACE}
-ORDER_CONSTANTS = (*define_struct("ORDER", _ORDER), *define(**DOMAINS))
+ORDER_CONSTANTS = define(ORDER_BYTES=_ORDER.itemsize, **DOMAINS)
 
 
 @lru_cache(maxsize=8)

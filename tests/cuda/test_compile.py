@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import troth.cuda
+from troth import order
+from troth.cuda import checks, suitor
 from troth.kernels.launch import OPTIONS, source
 
 nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed: NVRTC cannot be called")
@@ -68,7 +70,7 @@ def test_an_error_is_found():
 
 @pytest.mark.parametrize(
     ("stem", "name"),
-    [("suitor", "ITEM_BYTES"), ("suitor", "WIDE_best"), ("coarsen", "ROW_BYTES"), ("checks", "ORDER_drop")],
+    [("suitor", "ITEM_BYTES"), ("suitor", "WIDE_BYTES"), ("coarsen", "ROW_BYTES"), ("checks", "ORDER_BYTES")],
 )
 def test_a_host_file_that_disagrees_is_found(stem, name):
     """Were a struct another one than the host file says, its kernels would not compile."""
@@ -81,7 +83,22 @@ def test_a_host_file_that_disagrees_is_found(stem, name):
 @pytest.mark.parametrize("stem", STEMS)
 def test_every_constant_is_used(stem):
     text = source(stem)
-    text += "".join(f"HOST_{name}_{field}" for _, name, field in re.findall(r"SAME_PLACE\((.+?), (\w+), (\w+)\)", text))
     text += "".join(f"HOST_{name}_BYTES" for _, name in re.findall(r"SAME_SIZE\((.+?), (\w+)\)", text))
     names = [line.removeprefix("-D").partition("=")[0] for line in HOSTS[stem].CONSTANTS]
     assert [name for name in names if name not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("stem", "struct", "kind"),
+    [("suitor", "Order", order._ORDER), ("suitor", "Wide", suitor._WIDE), ("checks", "Units", checks._UNITS)],
+)
+def test_structs_have_the_fields_of_the_host(stem, struct, kind):
+    """In the same order: the size alone would not tell two fields that were exchanged."""
+    body = re.search(rf"struct {struct} {{(.*?)(?:}};|__device__)", source(stem), re.DOTALL)[1]
+    lines = re.sub(r"//.*", "", body).split(";")
+    fields = [name for line in lines for name in re.findall(r"(\w+)\s*(?:,|$)", line.strip())]
+    assert fields == list(kind.names)
+
+
+def test_the_last_word_of_control_is_the_rounds():
+    assert re.search(r"u32 rounds;[^;]*};\nSAME_SIZE\(Control", source("suitor"))

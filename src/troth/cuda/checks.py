@@ -19,7 +19,7 @@ import numpy as np
 from troth.arrays import cupy
 from troth.cpu.checks import BLOCK, add_in_order, make_units
 from troth.graph import Graph
-from troth.kernels.launch import FLOATS, WARP, WORDS, bits_of, define, define_struct, launch, load, number_of
+from troth.kernels.launch import FLOATS, WARP, WORDS, bits_of, define, launch, load, number_of
 from troth.order import ORDER_CONSTANTS
 
 NOWHERE = 2**63 - 1  # no entry
@@ -32,7 +32,7 @@ _UNITS = np.dtype([("exponent", "i8"), ("first", "f8"), ("second", "f8")])
 CONSTANTS = (
     *ORDER_CONSTANTS,
     *define(NOWHERE=NOWHERE, SLOTS=SLOTS, SUM_BLOCK=BLOCK, SUM_THREADS=SUM_THREADS),
-    *define_struct("UNITS", _UNITS),
+    *define(UNITS_BYTES=_UNITS.itemsize),
 )
 
 

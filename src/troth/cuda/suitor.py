@@ -41,7 +41,6 @@ from troth.kernels.launch import (
     Memory,
     bits_of,
     define,
-    define_struct,
     launch,
     launch_cooperative,
     load,
@@ -67,7 +66,7 @@ CONSTANTS = (
     *ORDER_CONSTANTS,
     *define(BLOCK=BLOCK, SHORT=SHORT, LONG=LONG, PIECE=PIECE, TURNS=TURNS),
     *define(ITEM_BYTES=ITEM_BYTES, KEY_BYTES=KEY_BYTES, CONTROL_BYTES=CONTROL_BYTES),
-    *define_struct("WIDE", _WIDE),
+    *define(WIDE_BYTES=_WIDE.itemsize),
 )
 
 PROGRAMS: dict[Any, tuple[str, ...]] = {

@@ -35,16 +35,6 @@ def define(**constants: int) -> tuple[str, ...]:
     )
 
 
-def define_struct(name: str, kind: np.dtype) -> tuple[str, ...]:
-    """Options by which a kernel file asserts that its struct is laid out as ``kind``: its size and its fields' places.
-
-    >>> define_struct("UNITS", np.dtype([("exponent", "i8"), ("first", "f8")]))
-    ('-DHOST_UNITS_BYTES=16', '-DHOST_UNITS_exponent=0', '-DHOST_UNITS_first=8')
-    """
-    places = {f"{name}_{field}": kind.fields[field][1] for field in kind.names}
-    return define(**{f"{name}_BYTES": kind.itemsize}, **places)
-
-
 # No fused multiply-add: floats must round as on the CPU.
 OPTIONS = ("-std=c++17", "--fmad=false", "-lineinfo", *define(WARP=WARP))
 

@@ -169,9 +169,6 @@ struct Units {
     double first, second;
 };
 SAME_SIZE(Units, UNITS);
-SAME_PLACE(Units, UNITS, exponent);
-SAME_PLACE(Units, UNITS, first);
-SAME_PLACE(Units, UNITS, second);
 
 // A weight in units, rounded up. The product is exact, or it underflowed, perhaps to 0, and w is far below one unit:
 // then 1 is w rounded up.

