@@ -103,12 +103,9 @@ def _threads(threads: int | None, work: int) -> int:
 def count_first(worker, cursor, block, mate, counts):
     """counts[b] = how many vertices of block b are the first of their pair, or alone."""
     n = len(mate)
-    while True:
-        start = team.take(cursor, block)
-        if start >= n:
-            return
+    for start, stop in chunks(cursor, block, n):
         count = 0
-        for v in range(start, min(start + block, n)):
+        for v in range(start, stop):
             count += (mate[v] < 0) | (mate[v] > v)
         counts[start // block] = count
 
@@ -117,12 +114,9 @@ def count_first(worker, cursor, block, mate, counts):
 def number_pairs(worker, cursor, block, mate, starts, first, code):
     """Fill ``first`` and ``code``; both have one place more, for what need not be written: branches would cost more."""
     n, spare = np.int64(len(mate)), np.uint64(len(first) - 1)
-    while True:
-        start = team.take(cursor, block)
-        if start >= n:
-            return
+    for start, stop in chunks(cursor, block, n):
         c = np.uint64(starts[start // block])
-        for v in range(start, min(start + block, n)):
+        for v in range(start, stop):
             u = np.int64(mate[v])
             is_first = (u < 0) | (u > v)
             first[c if is_first else spare] = v
@@ -135,11 +129,8 @@ def number_pairs(worker, cursor, block, mate, starts, first, code):
 def gather_members(worker, cursor, block, first, mate, weights, coarse_weights, coarse):
     """coarse[v] = the coarse vertex of v, and the vertex weights of members added up, column by column."""
     count = len(first)
-    while True:
-        start = team.take(cursor, block)
-        if start >= count:
-            return
-        for c in range(np.uint64(start), np.uint64(min(start + block, count))):
+    for start, stop in chunks(cursor, block, count):
+        for c in range(np.uint64(start), np.uint64(stop)):
             v, u = np.uint64(first[c]), mate[first[c]]
             coarse[v] = c
             for j in range(weights.shape[1]):
@@ -301,11 +292,7 @@ def merge_rows(
     bits, words, groups = scratch.bits[worker], scratch.words[worker], scratch.groups[worker]
     first, mate, code, zero = clusters.first, clusters.mate, clusters.code, scratch.zero
     count = len(first)
-    while True:
-        start = team.take(cursor, block)
-        if start >= count:
-            return
-        stop = min(start + block, count)
+    for start, stop in chunks(cursor, block, count):
         room = np.int64(0)
         for c in range(np.uint64(start), np.uint64(stop)):
             v, u = np.uint64(first[c]), mate[first[c]]
@@ -349,11 +336,8 @@ def move_rows(worker, cursor, some, block, places, indptr, indices, weights, new
     Returns the least, the greatest and the union of the bits.
     """
     least, greatest, union = ~ZERO, ZERO, ZERO
-    while True:
-        start = team.take(cursor, some)
-        if start >= len(places):
-            return least, greatest, union
-        for b in range(start, min(start + some, len(places))):
+    for start, stop in chunks(cursor, some, len(places)):
+        for b in range(start, stop):
             to, end = np.uint64(indptr[b * block]), np.uint64(indptr[min((b + 1) * block, len(indptr) - 1)])
             at = np.uint64(places[b])
             for i in range(end - to):
@@ -364,6 +348,7 @@ def move_rows(worker, cursor, some, block, places, indptr, indices, weights, new
                 least = min(least, np.uint64(word))
                 greatest = max(greatest, np.uint64(word))
                 union |= np.uint64(word)
+    return least, greatest, union
 
 
 # ---- pairs that are no neighbours ----
@@ -373,11 +358,8 @@ def move_rows(worker, cursor, some, block, places, indptr, indices, weights, new
 def hash_rows(worker, cursor, block, indptr, indices, vertices, keys):
     """keys[i] = a hash of the neighbours of vertices[i]: equal for twins, leaves of one vertex, and lone vertices."""
     count = len(vertices)
-    while True:
-        start = team.take(cursor, block)
-        if start >= count:
-            return
-        for i in range(start, min(start + block, count)):
+    for start, stop in chunks(cursor, block, count):
+        for i in range(start, stop):
             v, total = np.uint64(vertices[i]), ZERO
             for e in range(np.uint64(indptr[v]), np.uint64(indptr[v + ONE])):
                 total += mix64(np.uint64(np.uint32(indices[e])))
@@ -388,11 +370,8 @@ def hash_rows(worker, cursor, block, indptr, indices, vertices, keys):
 def find_favourites(worker, cursor, block, rows, order, vertices, keys):
     """keys[i] = the strongest neighbour of vertices[i]; those without one have the greatest number."""
     count = len(vertices)
-    while True:
-        start = team.take(cursor, block)
-        if start >= count:
-            return
-        for i in range(start, min(start + block, count)):
+    for start, stop in chunks(cursor, block, count):
+        for i in range(start, stop):
             keys[i] = np.uint32(heaviest(rows, np.uint64(vertices[i]), order, None, 0))
 
 
@@ -432,11 +411,8 @@ def fits(weights, limits, u, v):
 def count_fitting(worker, cursor, block, indptr, indices, vertex_weights, limits, lengths):
     """lengths[v + 1] = how many neighbours of v fit."""
     n = len(indptr) - 1
-    while True:
-        start = team.take(cursor, block)
-        if start >= n:
-            return
-        for v in range(np.uint64(start), np.uint64(min(start + block, n))):
+    for start, stop in chunks(cursor, block, n):
+        for v in range(np.uint64(start), np.uint64(stop)):
             count = 0
             for e in range(np.uint64(indptr[v]), np.uint64(indptr[v + ONE])):
                 count += fits(vertex_weights, limits, v, np.uint64(indices[e]))
@@ -449,11 +425,8 @@ def copy_fitting(
 ):
     """Copy the entries whose neighbours fit."""
     n = len(indptr) - 1
-    while True:
-        start = team.take(cursor, block)
-        if start >= n:
-            return
-        for v in range(np.uint64(start), np.uint64(min(start + block, n))):
+    for start, stop in chunks(cursor, block, n):
+        for v in range(np.uint64(start), np.uint64(stop)):
             to = np.uint64(new_indptr[v])
             for e in range(np.uint64(indptr[v]), np.uint64(indptr[v + ONE])):
                 if fits(vertex_weights, limits, v, np.uint64(indices[e])):

@@ -6,8 +6,8 @@
 1. the weight rule (``weights=``),  2. loops are dropped,  3. repeats are merged,  4. the two directions are made to
 agree,  5. edges of weight <= 0 are dropped.
 
-A clean matrix pays one streaming pass of the kernels in ``cpu/gate.py`` and is not copied: the upper entries are
-fingerprinted against the lower ones, and only a mismatch takes the slow path that names the entry. ``cuda/gate.py``
+A clean matrix pays one streaming pass of the kernels in ``gate/cpu.py`` and is not copied: the upper entries are
+fingerprinted against the lower ones, and only a mismatch takes the slow path that names the entry. ``device.py``
 does the same steps on a GPU, and comes here for the words of a refusal.
 """
 
@@ -218,9 +218,9 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
         rows, columns = (indptr, indices, data.astype(wide)), (*columns[:2], columns[2].astype(wide))
     ends, none = np.empty(n + 1, np.int64), np.empty(0, rows[2].dtype)
     mode = MERGE[symmetrize]
-    kernels.merge_rows(*rows, *columns, mode, False, ends, np.empty(0, np.int32), none)
+    kernels.merge_directions(*rows, *columns, mode, False, ends, np.empty(0, np.int32), none)
     merged, values = np.empty(ends[-1], np.int32), np.empty(ends[-1], rows[2].dtype)
-    kernels.merge_rows(*rows, *columns, mode, True, ends, merged, values)
+    kernels.merge_directions(*rows, *columns, mode, True, ends, merged, values)
     notes["symmetrized"] = edges
     return ends, merged, values
 

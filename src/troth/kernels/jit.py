@@ -52,12 +52,12 @@ def digest_sources(path: Path) -> str:
     return sha256(b"".join(seen[file] for file in sorted(seen))).hexdigest()
 
 
-def _compiler(**options) -> Callable:
+def _compiler(cache: bool = True, **options) -> Callable:
     def compiled(function: Callable) -> Callable:
-        dispatcher = numba.njit(nogil=True, cache=True, **LEAN, **options)(function)
+        dispatcher = numba.njit(nogil=True, cache=cache, **LEAN, **options)(function)
         # Numba uses kept code whose stamp, made from the file alone, is this one.
         kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-        if kept is not None:  # there is none where Numba is told not to compile
+        if kept is not None:  # there is none for generators, nor where Numba is told not to compile
             kept._source_stamp = kept._source_stamp, digest_sources(Path(function.__code__.co_filename))
         return dispatcher
 
@@ -67,3 +67,4 @@ def _compiler(**options) -> Callable:
 kernel = _compiler()
 inlined = _compiler(forceinline=True)  # small steps of a kernel
 spliced = _compiler(inline="always")  # the same before types are known: for hot loops
+generator = _compiler(cache=False, forceinline=True)  # part of kernels; Numba cannot use one that it kept on disk

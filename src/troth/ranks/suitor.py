@@ -271,10 +271,7 @@ def propose(worker, cursor, chunk, visits, first, part, order, queues, words, li
     """
     offers = scans = np.int64(0)
     firsts, queue = queues[worker, 0], queues[worker, 1]
-    while True:
-        start = take(cursor, chunk)
-        if start >= visits.size:
-            return offers, scans
+    for start, stop in chunks(cursor, chunk, visits.size):
         stop = min(np.int64(visits.size), start + chunk)
         for group in range(start, stop, GROUP):
             some = visits[group : min(group + GROUP, stop)]
@@ -287,6 +284,7 @@ def propose(worker, cursor, chunk, visits, first, part, order, queues, words, li
                     queue[i] = some[i]
             made, looked = settle(part, order, queue, waiting, words, lists)
             offers, scans = offers + made, scans + looked
+    return offers, scans
 
 
 # ---- messages ----

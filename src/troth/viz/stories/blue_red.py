@@ -30,7 +30,7 @@ class BlueRed(Story):
 
     def on_colour_active(self, at) -> Iterator[None]:
         yield
-        self.colour = [COLOURS.get(colour, "") for colour in at.colour.tolist()]
+        self.colour = [COLOURS.get(colour, "") for colour in at.work.colour.tolist()]
         self.points = [-1] * self.graph.n
         self.processed = {v for v, colour in enumerate(self.colour) if not colour}
         blue, red = (self.colour.count(word) for word in ("blue", "red"))
@@ -39,7 +39,7 @@ class BlueRed(Story):
 
     def on_propose(self, at) -> Iterator[None]:
         yield
-        self.points = at.proposal.tolist()
+        self.points = at.work.proposal.tolist()
         asking = [v for v, red in enumerate(self.points) if red >= 0]
         arrows = [Arrow(v, self.points[v]) for v in asking]
         caption = f"{self.names(asking)} {plural(asking, 'proposes to a red neighbour', 'propose to red neighbours')}."
@@ -50,7 +50,7 @@ class BlueRed(Story):
     def on_respond(self, at) -> Iterator[None]:
         self.answers: list[tuple[int, int]] = []
         yield
-        self.mate = at.mate.tolist()
+        self.mate = at.work.mate.tolist()
         if self.answers:
             for v in range(self.graph.n):
                 self.points[v] = -1
