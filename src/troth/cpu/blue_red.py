@@ -149,7 +149,7 @@ def run(
     p: float = BEST_P,
     rounds: int | None = None,
 ) -> Result:
-    """The engine; see ``contract.py``. ``counts["fractions"]`` are the fractions of vertices matched after each round."""
+    """The engine; see ``contract.py``. ``counts["fractions"]``: of the vertices, those matched after each round."""
     rule = Rule(context.seed, np.uint64(int(p * 2**64)), mode == "weighted", order)
     n, rows = graph.n, rows_of(graph)
     threads = thread_count(context.threads, n + len(graph.indices))

@@ -19,9 +19,9 @@ import numpy as np
 
 from troth.contract import Context, Result
 from troth.graph import Graph
+from troth.kernels.atomics import load
 from troth.kernels.jit import kernel
 from troth.kernels.sort import merge_sort, radix_sort
-from troth.kernels.atomics import load
 from troth.kernels.team import FAR, chunks, run_team, thread_count
 from troth.order import MASK, ONE, PRIORITY_BITS, Order, priority, vertex
 from troth.rows import rows_of

@@ -206,8 +206,7 @@ def settle(rows, order, short, flat, far, queue, waiting, offers):
     """Lines 9 to 31 for the vertices queue[:waiting]: whom one displaces takes its place. Returns three counts.
 
     The neighbour found may have a better offer by the time that ours arrives: then the vertex looks again at once.
-    ``short``: up to how many entries ``look_short`` pays, none in parts; ``flat``: all weights are equal; ``far``: fetch
-    ahead.
+    ``short``: up to how many entries ``look_short`` pays (parts: 0); ``flat``: all weights are equal; ``far``: fetch.
     """
     made = scans = read = NONE
     while waiting > NONE:
@@ -229,7 +228,11 @@ def settle(rows, order, short, flat, far, queue, waiting, offers):
                         made += ONE
                         displaced = offer_by_key(rows, order, rank, key, offers)
                 else:
-                    e = look_exactly(rows, order, u, rank, offers) if order.lossy else look(rows, order, u, rank, offers)
+                    e = (
+                        look_exactly(rows, order, u, rank, offers)
+                        if order.lossy
+                        else look(rows, order, u, rank, offers)
+                    )
                     if e >= 0:
                         made += ONE
                         displaced = offer_along(rows, order, rank, np.uint64(e), offers)

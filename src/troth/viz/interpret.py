@@ -2,8 +2,8 @@
 
 Numba compiles the Python bodies of kernels and keeps them (``py_func``). ``interpret`` puts an engine together from
 these bodies: the same statements on the same arrays, executed one after another by Python. What has no body is an
-instruction of ``kernels/atomics.py``; with one worker each is a plain access. Nothing is copied or written again: a change
-of the engine changes what is seen here.
+instruction of ``kernels/atomics.py``; with one worker each is a plain access. Nothing is copied or written again: a
+change of the engine changes what is seen here.
 
 The interpreted engine returns what the compiled one does, mate by mate (``tests/viz/test_interpret.py``); it is some
 hundred times slower.

@@ -48,7 +48,9 @@ class Handshake(Story):
         before = at.work.strongest.copy()
         yield
         again = [v for v, s in enumerate(at.work.strongest) if s != before[v]]
-        self.points = [s if mate < 0 else -1 for s, mate in zip(at.work.strongest.tolist(), at.work.mate.tolist(), strict=True)]
+        self.points = [
+            s if mate < 0 else -1 for s, mate in zip(at.work.strongest.tolist(), at.work.mate.tolist(), strict=True)
+        ]
         if again:
             nobody = [v for v in again if self.points[v] < 0]
             looks = plural(
