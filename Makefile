@@ -9,17 +9,19 @@ endif
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
-.PHONY: help demo test lint docs bench-cpu bench-gpu bench-mpi bench-coarsen fuzz clean
+.PHONY: help demo test lint docs bench report fuzz clean
 
 help:
 	@echo "make demo       match a graph of a million edges, verify it, draw a small one (demo/)"
 	@echo "make test       all tests"
 	@echo "make lint       style checks"
 	@echo "make docs       the site, with every warning an error: docs/_build/index.html"
-	@echo "make bench-cpu  measure against NetworKit and others on this machine"
-	@echo "make bench-gpu  measure on this machine's GPU; CUPY=cupy-cuda12x for a driver of CUDA 12"
-	@echo "make bench-mpi  measure on this machine's MPI ranks, RANKS=2 at most"
-	@echo "make bench-coarsen  measure coarsening on this machine, and on its GPU where CuPy is installed"
+	@echo "make bench      measure on this machine: NAMES=... (default all), SIZE=tiny|small|full, OUTPUT=measured;"
+	@echo "                  make bench NAMES=\"cpu-peers cpu-ties\" SIZE=full   against NetworKit, and with equal weights"
+	@echo "                  make bench NAMES=gpu-goals CUPY=cupy-cuda13x      on a GPU; cupy-cuda12x for a driver of CUDA 12"
+	@echo "                  make bench NAMES=mpi-strong                       on MPI ranks, up to the number of cores"
+	@echo "                  make bench NAMES=coarsen-goals                    coarsening, on the GPU too where CuPy is"
+	@echo "make report     draw the results in bench/results: report/index.html"
 	@echo "make fuzz       read damaged files for a minute"
 	@echo "make clean      remove what was made, compiled kernels included, but for .venv"
 
@@ -58,25 +60,19 @@ docs: $(DOCS_READY)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs docs/_build
 	@echo docs/_build/index.html
 
-bench-cpu: $(READY)
-	$(BIN)/python -m pip install --quiet networkit
-	$(BIN)/python benchmarks/cpu.py
+# NetworKit and the other libraries that are compared come with the tests' group; CuPy where CUPY names it.
+SIZE ?= small
+OUTPUT ?= measured
+bench: $(READY)
+	$(if $(CUPY),$(BIN)/python -m pip install --quiet "$(CUPY)[ctk]")
+	$(BIN)/python -m bench $(NAMES) --size $(SIZE) --output $(OUTPUT)
 
-CUPY ?= cupy-cuda13x
-bench-gpu: $(READY)
-	$(BIN)/python -m pip install --quiet "$(CUPY)[ctk]"
-	$(BIN)/python benchmarks/gpu.py
-
-RANKS ?= 2
-bench-mpi: $(READY)
-	$(BIN)/python benchmarks/mpi.py --ranks $(RANKS)
-
-bench-coarsen: $(READY)
-	$(BIN)/python benchmarks/coarsen.py
+report: $(READY)
+	$(BIN)/python -m bench --report-only --merge bench/results --output report
 
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz/fuzz_readers.py --seconds 60
 
 clean:
-	rm -rf demo build dist docs/_build docs/api docs/gallery fuzz-findings .pytest_cache .ruff_cache .hypothesis
-	find src tests examples -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf demo build dist docs/_build docs/api docs/gallery report fuzz-findings .pytest_cache .ruff_cache .hypothesis
+	find src tests examples bench -name __pycache__ -prune -exec rm -rf {} +

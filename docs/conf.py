@@ -72,6 +72,7 @@ plot_include_source = True
 def arguments(gallery, script):
     """What an example is called with: a place for its file, a size that does not keep the reader waiting."""
     build = Path(gallery["src_dir"]) / "_build"
+    build.mkdir(exist_ok=True)  # the site may be built elsewhere
     words = {"demo.py": [str(build / "matching.png")], "amg_poisson.py": ["150"]}
     return words.get(Path(script["src_file"]).name, [])
 

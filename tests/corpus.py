@@ -119,7 +119,7 @@ CORPUS = [
     ("grid-equal", lambda: grid(7, 8, lambda u, v: 1)),
     ("trap", lambda: trap(6)),
     ("hub", lambda: hub(40)),
-    # The slides' worked example: a-b 4, a-c 5, c-d 7, c-e 9, d-e 10 gives {d-e, a-c}.
+    # The worked example of Naim et al.: a-b 4, a-c 5, c-d 7, c-e 9, d-e 10 gives {d-e, a-c}.
     ("slides", lambda: build([(0, 1, 4), (0, 2, 5), (2, 3, 7), (2, 4, 9), (3, 4, 10)])),
 ]
 

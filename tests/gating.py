@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from troth.errors import TrothError
 from troth.api.opening import as_graph
+from troth.errors import TrothError
 from troth.graph import Graph
 
 FORMATS = ("coo", "csr", "csc", "bsr", "dia", "lil", "dok")

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
-from troth import rows
-from troth.engines import Engine, TABLE
+from troth.engines import TABLE, Engine
 from troth.graph import Graph
+from troth.kernels import team
 
 THREADS = (1, 2, 3, 8)
 
@@ -64,7 +64,9 @@ deterministic = cases(lambda engine: engine.dominant)
 
 def mates(engine: Engine, options: dict, graph: Graph, ties: str = "hash", seed: int = 0, threads=None) -> list[int]:
     """What an engine answers."""
-    m = troth.match(graph, engine.algorithm, engine.device, ties, seed, threads, **options)
+    m = troth.match(
+        graph, algorithm=engine.algorithm, device=engine.device, ties=ties, seed=seed, threads=threads, **options
+    )
     mate = np.asarray(m.mate)
     assert mate.dtype == np.int32
     return mate.tolist()
@@ -89,7 +91,8 @@ def test_corpus(graph, engine, options, monkeypatch):
     for ties in TIES:
         answer = expected(engine, options, graph, ties)
         for threads in thread_counts(engine):
-            monkeypatch.setattr(_rows, "FEW", 0 if threads > 1 else rows.FEW)  # a team even for a triangle
+            # A team even for a triangle.
+            monkeypatch.setattr(team, "SERIAL_BELOW", 0 if threads > 1 else team.SERIAL_BELOW)
             assert mates(engine, options, graph, ties, threads=threads) == answer
 
 
@@ -104,8 +107,8 @@ def test_seeds_are_taken_modulo_2_to_the_64():
     graph = corpus("grid-equal")
     for algorithm in ("suitor", "blue-red", "local-random"):
         assert (
-            troth.match(graph, algorithm, seed=2**64 + 5).mate.tolist()
-            == troth.match(graph, algorithm, seed=5).mate.tolist()
+            troth.match(graph, algorithm=algorithm, seed=2**64 + 5).mate.tolist()
+            == troth.match(graph, algorithm=algorithm, seed=5).mate.tolist()
         )
 
 
@@ -168,7 +171,7 @@ def test_medium_graphs(name, engine, options):
 def test_many_equal_weights(engine, options):
     """More ties in one run than any engine takes at once."""
     graph = troth.generate("grid", rows=200, cols=200, weights="unit")
-    answer = troth.match(graph, "suitor", threads=1)
+    answer = troth.match(graph, algorithm="suitor", threads=1)
     assert troth.verify(graph, answer)
     for threads in (1, 2):
         assert mates(engine, options, graph, threads=threads) == answer.mate.tolist()
@@ -199,8 +202,8 @@ def test_stats_and_progress(engine, options):
     graph, calls = medium("rmat"), []
     m = troth.match(
         graph,
-        engine.algorithm,
-        engine.device,
+        algorithm=engine.algorithm,
+        device=engine.device,
         threads=2,
         progress=lambda *call: calls.append(call),
         **options,
@@ -223,7 +226,7 @@ def test_stats_and_progress(engine, options):
 @every_engine
 def test_verification_agrees(engine, options):
     graph = medium("rmat")
-    m = troth.match(graph, engine.algorithm, engine.device, **options)
+    m = troth.match(graph, algorithm=engine.algorithm, device=engine.device, **options)
     report = troth.verify(graph, m)
     assert report.valid
     if options.get("rounds") is None:
@@ -231,7 +234,7 @@ def test_verification_agrees(engine, options):
     assert report.promises_dominance == engine.dominant
 
 
-# ---- the documents and the shared data ----
+# ---- the papers and the shared data ----
 
 
 @deterministic

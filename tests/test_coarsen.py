@@ -66,7 +66,7 @@ def check(graph: Graph, mate, threads: int | None = None) -> troth.Level:
     dense(level.graph)
     if level.graph.m:
         spread = level.graph.weight_range
-        assert spread == replace(level.graph, weight_range=None).bits_range()
+        assert spread == level.graph.replaced(weight_range=None).bits_range()
     return level
 
 
@@ -162,9 +162,9 @@ def test_rows_of_every_length(make, monkeypatch):
     shuffled[drawn], ones = drawn[::-1], np.ones(graph.n)
     for mate in (mates_of(graph), shuffled):
         wanted, numbers = reference.contract(replace(graph, vertex_weights=ones), mate)
-        room = kernels.new_room(graph)
         for threads in THREADS:
-            coarse, where, spilled = kernels.contract(graph, kernels.number(mate, threads), ones, room, threads)
+            coarsening = kernels.CpuCoarsening(graph, threads)
+            coarse, where, spilled = coarsening.contract(graph, coarsening.number_clusters(graph, mate), ones)
             same(coarse, wanted)
             assert (where == numbers).all()
             assert not spilled
@@ -175,9 +175,9 @@ def test_numbers_do_not_depend_on_threads():
     n = 2**21
     drawn, mate = np.random.default_rng(0).permutation(n).reshape(2, -1).astype(np.int32), np.empty(n, np.int32)
     mate[drawn] = drawn[::-1]
-    first = np.flatnonzero(mate > np.arange(n))
+    first, graph = np.flatnonzero(mate > np.arange(n)), build([], n)
     for _ in range(5):
-        clusters = kernels.number(mate, 8)
+        clusters = kernels.CpuCoarsening(graph, 8).number_clusters(graph, mate)
         assert (clusters.first == first).all()
         assert (clusters.code[first] == 2 * np.arange(n // 2)).all()
         assert (clusters.code[mate[first]] == 2 * np.arange(n // 2) + 1).all()
@@ -313,9 +313,9 @@ def test_any_hierarchy(graph, ties, limit):
     wanted = expected_levels(graph, ties, 3, 2, limit)
     if not all(np.isfinite(expected.weights).all() for expected in wanted):
         with pytest.raises(troth.TrothError, match="more than the greatest float32 together"):
-            troth.hierarchy(graph, 2, ties=ties, seed=3, max_vertex_weight=limit)
+            troth.hierarchy(graph, stop=2, ties=ties, seed=3, max_vertex_weight=limit)
         return
-    found = troth.hierarchy(graph, 2, ties=ties, seed=3, max_vertex_weight=limit)
+    found = troth.hierarchy(graph, stop=2, ties=ties, seed=3, max_vertex_weight=limit)
     assert [level.graph.n for level in found] == [expected.n for expected in wanted]
     for level, expected in zip(found[1:], wanted[1:], strict=True):
         same(level.graph, expected)
@@ -397,8 +397,8 @@ def test_a_limit_for_each_column():
 @pytest.mark.parametrize("kind", [np.int64, np.float64])
 def test_a_limit_beyond_all_numbers_is_none(kind):
     graph = replace(troth.generate("grid", rows=6, cols=6), vertex_weights=np.ones(36, kind))
-    levels = troth.hierarchy(graph, 5, max_vertex_weight=10**400)
-    assert [level.graph.n for level in levels] == [level.graph.n for level in troth.hierarchy(graph, 5)]
+    levels = troth.hierarchy(graph, stop=5, max_vertex_weight=10**400)
+    assert [level.graph.n for level in levels] == [level.graph.n for level in troth.hierarchy(graph, stop=5)]
 
 
 def test_limits_are_exact():
@@ -406,7 +406,7 @@ def test_limits_are_exact():
     graph = build([(0, 1, 1), (2, 3, 1)], 4)
     heavy = replace(graph, vertex_weights=np.array([2**60 + 1, 2**60, 2**62 + 2**60, 1]))
     for limit, sizes in ((2**61 + 1, 3), (2**61, 4), (2**62 + 2**60 + 1, 2), (2**63 - 1, 2), (float("inf"), 2)):
-        assert troth.hierarchy(heavy, 1, max_vertex_weight=limit, twohop=False, levels=1)[-1].graph.n == sizes
+        assert troth.hierarchy(heavy, stop=1, max_vertex_weight=limit, twohop=False, levels=1)[-1].graph.n == sizes
 
 
 def test_vectors_go_up_and_down():
@@ -434,17 +434,22 @@ def test_vectors_go_up_and_down():
 )
 def test_every_engine(engine):
     graph = troth.generate("rmat", scale=9, edgefactor=6, weights="integers")
-    once, again = (troth.hierarchy(graph, 50, engine.algorithm, "cpu", threads=threads, seed=3) for threads in (1, 3))
+    once, again = (
+        troth.hierarchy(graph, stop=50, algorithm=engine.algorithm, device="cpu", threads=threads, seed=3)
+        for threads in (1, 3)
+    )
     for a, b in zip(once[1:], again[1:], strict=True):
         same(a.graph, b.graph)
-    first = troth.match(graph, engine.algorithm, "cpu", seed=3).mate
+    first = troth.match(graph, algorithm=engine.algorithm, device="cpu", seed=3).mate
     assert (once[1].mate[first >= 0] == first[first >= 0]).all()
 
 
 def test_options_of_the_engine_and_progress():
     seen = []
     graph = troth.generate("grid", rows=40, cols=40)
-    levels = troth.hierarchy(graph, 50, "blue-red", mode="random", progress=lambda *words: seen.append(words), levels=3)
+    levels = troth.hierarchy(
+        graph, stop=50, algorithm="blue-red", mode="random", progress=lambda *words: seen.append(words), levels=3
+    )
     assert len(levels) == 4
     assert [word for word, *_ in seen] == ["coarsen"] * 3
     assert seen[-1][1:] == (1600 - levels[-1].graph.n, 1550)

@@ -99,14 +99,14 @@ def test_tiny_graphs(n, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"g": troth.generate("path", n=2001)}, "2001 vertices cannot be told apart; at most 2000"),
-        ({"g": path([1, 2]), "m": [1, 0, 5]}, "its mate 5 is not a vertex"),
-        ({"g": path([1, 2]), "m": [2, -1, 0]}, "not a neighbour"),
-        ({"g": path([1, 2]), "positions": [(0, 0), (1, 1)]}, "positions must be 3 rows of two finite numbers"),
-        ({"g": path([1, 2]), "positions": [(0, 0), (1, 1), (np.nan, 0)]}, "positions must be 3 rows"),
-        ({"g": path([1, 2]), "positions": ["a", "b", "c"]}, "positions must be 3 rows"),
-        ({"g": path([1, 2]), "positions": [(0, 1, 2), (0, 1, 2)]}, "positions must be 3 rows"),
-        ({"g": path([1, 2]), "positions": range(6)}, "positions must be 3 rows"),
+        ({"graph": troth.generate("path", n=2001)}, "2001 vertices cannot be told apart; at most 2000"),
+        ({"graph": path([1, 2]), "matching": [1, 0, 5]}, "its mate 5 is not a vertex"),
+        ({"graph": path([1, 2]), "matching": [2, -1, 0]}, "not a neighbour"),
+        ({"graph": path([1, 2]), "positions": [(0, 0), (1, 1)]}, "positions must be 3 rows of two finite numbers"),
+        ({"graph": path([1, 2]), "positions": [(0, 0), (1, 1), (np.nan, 0)]}, "positions must be 3 rows"),
+        ({"graph": path([1, 2]), "positions": ["a", "b", "c"]}, "positions must be 3 rows"),
+        ({"graph": path([1, 2]), "positions": [(0, 1, 2), (0, 1, 2)]}, "positions must be 3 rows"),
+        ({"graph": path([1, 2]), "positions": range(6)}, "positions must be 3 rows"),
     ],
 )
 def test_refusals(arguments, reason):

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troth.api.opening import as_graph
-from troth.graph import Graph, SYMMETRIZE
+from troth.gate.entry import SYMMETRIZE
+from troth.graph import Graph
 from troth.inputs import Edges, Matrix
-from troth.validate import check_seed
 from troth.order import WEIGHT, hash_int, weight_bits
+from troth.validate import check_seed
 
 COMBINE = {"max": max, "min": min, "sum": add, "mean": lambda x, y: (x + y) / 2}
 

@@ -11,10 +11,10 @@ from corpus import HUGE, build, corpus, exact_weight, graphs, matchings, on_corp
 from hypothesis import given
 
 from troth import reference
+from troth.api.checking import certificate, verify
+from troth.api.result import Matching
 from troth.cpu.checks import BLOCK
 from troth.errors import TrothError
-from troth.api.result import Matching
-from troth.api.checking import certificate, verify
 
 
 def match(graph, **facts):

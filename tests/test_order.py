@@ -25,6 +25,7 @@ from troth.order import (
     vertex,
     weight_bits,
 )
+from troth.validate import check_ties
 
 ids = st.integers(0, 2**32 - 1)
 words = st.integers(0, 2**64 - 1)
@@ -143,5 +144,5 @@ def test_hash_is_uniform_enough_to_colour():
 @pytest.mark.parametrize("ties", ["", "lowest", "HASH", None, 0])
 def test_unknown_tie_rules_are_refused_in_one_line(ties):
     with pytest.raises(TrothError, match="choose hash, low, high") as refusal:
-        make_order(ties)
+        check_ties(ties)
     assert "\n" not in str(refusal.value)

@@ -33,13 +33,13 @@ from hypothesis import strategies as st
 from numba import njit
 
 from troth import reference
-from troth.rows import find, plain_weights
-from troth.kernels.team import new_cursor
+from troth.api.checking import Certificate, certificate, verify
+from troth.api.result import Matching
 from troth.cpu.checks import make_units, sweep, units_down, units_up
 from troth.errors import TrothError
 from troth.graph import Graph
-from troth.api.result import Matching
-from troth.api.checking import Certificate, certificate, verify
+from troth.kernels.team import new_cursor
+from troth.rows import find, plain_weights
 
 THREADS = (1, 2, 3, 7)
 slides = corpus("slides")

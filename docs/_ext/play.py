@@ -40,7 +40,7 @@ class Play(SphinxDirective):
         algorithm, graph = self.arguments[0], self.options["graph"]
         given = dict(word.split("=") for word in self.options.get("options", "").split())
         words = {name: self.options[name] for name in ("ties", "ranks") if name in self.options}
-        page = steps(troth.read(graph), algorithm, name=graph, **words, **given)
+        page = steps(troth.read(graph), algorithm=algorithm, name=graph, **words, **given)
         folder = Path(self.env.app.outdir) / FOLDER
         folder.mkdir(exist_ok=True)
         (folder / f"{algorithm}.html").write_text(page, encoding="utf-8")

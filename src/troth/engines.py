@@ -1,7 +1,7 @@
 """The table of engines: which (algorithm, device) pairs exist and which options each takes.
 
-The table is data and imports nothing heavy; an engine's module loads when it is first used. ``contract.py`` says what an
-engine is. To add one, write the module and add a line here.
+The table is data and imports nothing heavy; an engine's module loads when it is first used. ``contract.py`` says what
+an engine is. To add one, write the module and add a line here (``docs/adding-an-engine.md``).
 """
 
 from __future__ import annotations
@@ -147,7 +147,12 @@ TABLE = (
             ),
         },
     ),
-    Engine("locally-dominant", "cuda", "troth.cuda.locally_dominant:run", "a GPU thread a vertex, queue of matched"),
+    Engine(
+        "locally-dominant",
+        "cuda",
+        "troth.cuda.locally_dominant:run",
+        "one GPU thread for each vertex, queue of matched vertices",
+    ),
     Engine(
         "handshake",
         "cuda",

@@ -171,7 +171,7 @@ class Graph:
         >>> import troth
         >>> G = troth.generate("path", n=3, weights="unit").to_networkx()
         >>> list(G.edges(data="weight"))
-        [(0, 1, 1), (1, 2, 1)]
+        [(0, 1, 1.0), (1, 2, 1.0)]
         """
         host = self.to("cpu")
         return edges_to_networkx(host.indptr, host.indices, host.weights, host.ids)

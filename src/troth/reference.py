@@ -1,15 +1,16 @@
-"""The oracle: every algorithm once more in plain Python, slow and obvious, to stand beside the documents' pseudocode.
+"""The reference: every algorithm once more in plain Python, slow and obvious, close to the pseudocode of the papers.
 
-An algorithm takes a graph and an order, ``luby`` a graph and a seed, and returns ``mate``: int32, -1 where a vertex is
-unmatched; ``blue_red`` returns the fractions matched after each round too. Weights are compared as Python numbers,
-priorities as Python integers, random numbers are ``order.hash_int``: nothing is packed, rounded or run in parallel. All
-engines must return these mates exactly.
+An algorithm takes a graph and an order (``luby`` a graph and a seed) and returns the mates: int32, -1 where a vertex is
+unmatched; ``blue_red`` also returns the fraction matched after each round. Weights are compared as Python numbers,
+priorities as Python integers, random numbers are ``order.hash_int``: nothing is packed, rounded or run in parallel.
+Every engine must return exactly these mates.
 
-Coarsening is here too, and must be the same: ``contract`` returns the coarse graph, to the bits of its sums, and the
-map; ``pair_twohop`` adds pairs to mates; ``strongest`` is each vertex's best neighbour, no matching.
+So must coarsening: ``contract`` returns the coarse graph, whose sums must agree in every bit, and the map;
+``pair_twohop`` adds pairs to mates; ``strongest`` is the best neighbour of each vertex, which is no matching.
 
-References: Suitor and Locally-Dominant, Naim et al. 2015 (both equal ``greedy``); parallel greedy and Luby, Thorsen and
-Merkey 2010, Algorithms 1 and 2; blue-red and the local baselines, Fagginger Auer and Bisseling 2011.
+References (``docs/papers.md`` has them in full): Suitor and Locally-Dominant, Naim et al. 2015 (both equal ``greedy``);
+parallel greedy and Luby, Thorsen and Merkey 2010, Algorithms 1 and 2; blue-red and the local baselines, Fagginger Auer
+and Bisseling 2012.
 """
 
 from __future__ import annotations
@@ -81,16 +82,16 @@ def greedy(graph: Graph, order: Order) -> np.ndarray:
 
 
 def dominating(graph: Graph, order: Order) -> np.ndarray:
-    """Parallel greedy matching (the report's Algorithm 1): take all locally dominating edges at once, then again.
+    """Parallel greedy matching (Thorsen and Merkey, Algorithm 1): take all locally dominating edges at once, repeat.
 
-    Equals ``greedy``: the keys are distinct, so an edge that dominates its neighbourhood is taken by both.
+    Equals ``greedy``: the keys are distinct, so both take an edge that is the greatest at both of its ends.
     """
     key = _edge_keys(graph, order)
     return _peel(graph, lambda remaining: key)
 
 
 def luby(graph: Graph, seed: int = 0) -> np.ndarray:
-    """Luby's maximal independent set on the line graph (the report's Algorithm 2): maximal, blind to weights.
+    """Luby's maximal independent set on the line graph (Thorsen and Merkey, Algorithm 2); it ignores weights.
 
     The same loop as ``dominating``; the only difference is that every round draws new values.
     """
@@ -99,7 +100,7 @@ def luby(graph: Graph, seed: int = 0) -> np.ndarray:
 
 
 def _peel(graph: Graph, label: Callable[[list[Edge]], dict[Edge, object]]) -> np.ndarray:
-    """Algorithms 1 and 2 with M as pairs: ``label`` gives the values of the remaining edges E in one round."""
+    """Algorithms 1 and 2 of Thorsen and Merkey; ``label`` gives the values of the remaining edges in one round."""
     matched: list[Edge] = []
     remaining = list(edges(graph))
     while remaining:
@@ -150,8 +151,8 @@ def blue_red(
     - ``"weighted"``: the largest (w(x, y), priority(y));
     - ``"random"``: the largest ``hash_int(seed, PROPOSE, r, x, y)``, equal ones by the smaller id.
 
-    The rounds end when no vertex is free and alive (then the matching is maximal), or after ``rounds`` of them. A round
-    in which nobody could take part is not run, so a graph without edges has none.
+    It ends when no vertex is free and alive (then the matching is maximal), or after ``rounds`` rounds. A graph without
+    edges has no round.
     """
     if not 2.0**-64 <= p < 1:
         raise TrothError(f"p={p!r} is not a probability between 0 and 1, or makes no vertex blue")
@@ -235,7 +236,7 @@ def contract(graph: Graph, mate: np.ndarray) -> tuple[Graph, np.ndarray]:
 def pair_twohop(graph: Graph, order: Order, mate: np.ndarray, light: Iterable[int], relatives: bool) -> np.ndarray:
     """The mates, with free vertices paired that have the same neighbours, or else the same strongest neighbour.
 
-    Only those in ``light`` take part; of many alike the first two are paired, then the next two.
+    Only vertices in ``light`` take part. Among many alike the first two are paired, then the next two.
     """
     best, mate = strongest(graph, order), mate.copy()
     alike: dict[object, list[int]] = {}

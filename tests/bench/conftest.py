@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import pytest
 
-from troth.bench import experiments, report, runner
-from troth.bench.setting import Setting
-from troth.bench.store import Store
+from bench import experiments, report, runner
+from bench.setting import Setting
+from bench.store import Store
 
 
 class Run(NamedTuple):
-    """What ``troth bench --size tiny`` leaves: its folder, what it did, and the pages of its report."""
+    """What ``python -m bench --size tiny`` leaves: its folder, what it did, and the pages of its report."""
 
     folder: Path
     outcome: runner.Outcome

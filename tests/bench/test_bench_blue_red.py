@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from undrawn import Undrawn
 
-from troth.bench import engines, one_round
-from troth.bench.experiments import blue_red
-from troth.bench.setting import Setting
+from bench import engines, one_round
+from bench.experiments import blue_red
+from bench.setting import Setting
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from chromium import CHROMIUM, NAMES
 
-from troth.bench.figures import WIDTH
+from bench.figures import WIDTH
 
 # The page runs in a frame of the wanted width, since a browser's window has a least width; the frame is measured from
 # outside. What scrolls within itself may be wider inside.

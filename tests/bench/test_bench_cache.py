@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from troth.bench import cache, catalogue
+from bench import cache, catalogue
 
 INSTANCE = catalogue.Instance("grid", "mesh", "grid:rows=20,cols=20,seed=5")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import troth
-from troth.bench import catalogue
-from troth.bench.setting import Setting
+from bench import catalogue
+from bench.setting import Setting
 
 FAMILIES = {
     "structural", "fem", "mesh", "delaunay", "rgg", "road", "power", "circuit", "web", "social", "rmat", "erdos-renyi",
@@ -15,7 +15,7 @@ FAMILIES = {
 }  # fmt: skip
 
 
-def test_at_least_sixty_graphs_of_the_documents_families():
+def test_at_least_sixty_graphs_of_the_papers_families():
     found = catalogue.instances()
     sizes = [each.edges for each in found if not each.name.endswith("tiny")]
     assert len(sizes) >= 60

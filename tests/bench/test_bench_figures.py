@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import troth
-from troth.bench import figures
+from bench import figures
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from troth.bench import one_round
-from troth.bench.setting import Setting
+from bench import one_round
+from bench.setting import Setting
 
 P = (0.2, one_round.P, 0.8)
 

@@ -9,9 +9,9 @@ import pytest
 from corpus import build, cycle, exact_weight, optimum, path, star
 
 import troth
-from troth.bench import peers
-from troth.bench.experiments import peers as experiment
-from troth.bench.setting import Setting
+from bench import peers
+from bench.experiments import peers as experiment
+from bench.setting import Setting
 from troth.errors import TrothError
 
 GRAPHS = {
@@ -49,7 +49,7 @@ def test_mates_of_a_peer(name, graph):
 def test_exact_peers_on_known_optima(name, data):
     peer = installed(name)
     for case in json.loads(data("optimum/small_cases.json").read_text())["cases"]:
-        edges = [tuple(edge) for edge in case["edges"] if edge[2] > 0]
+        edges = [tuple(edge) for edge in case["edges"] if edge[2] > 0 and edge[0] != edge[1]]
         if edges:
             graph = build(edges, dtype=np.float64)
             assert float(exact_weight(graph, peer.match(peer.build(graph.to_scipy(), 1)))) == pytest.approx(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from troth.bench import peers
-from troth.bench.experiments import quality
-from troth.bench.setting import Setting, Task
-from troth.bench.store import Store
+from bench import peers
+from bench.experiments import quality
+from bench.setting import Setting, Task
+from bench.store import Store
 
 
 @pytest.fixture(scope="module")

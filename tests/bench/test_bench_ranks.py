@@ -6,9 +6,9 @@ import pytest
 from undrawn import Undrawn
 
 import troth
-from troth.bench import ranks
-from troth.bench.experiments import pgas
-from troth.bench.setting import Setting
+from bench import ranks
+from bench.experiments import pgas
+from bench.setting import Setting
 from troth.errors import TrothError
 
 

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import troth
-from troth.bench import engines, experiments, runner
-from troth.bench.setting import Setting, Task, digest, repeat
-from troth.bench.store import FILE, Store
+from bench import engines, experiments, runner
+from bench.machine import CLONE
+from bench.setting import Setting, Task, digest, repeat
+from bench.store import FILE, Store
 
 
 def test_second_run_measures_nothing(tmp_path, graphs):
@@ -63,9 +64,9 @@ def test_faults_and_refusals_do_not_end_a_run(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for another process")
 def test_interrupt_leaves_a_folder_that_goes_on(tmp_path, graphs):
-    words = [sys.executable, "-m", "troth", "bench", "sizes", "--size", "small", "--graphs", "mesh-*,rmat-*,stencil-*",
+    words = [sys.executable, "-m", "bench", "sizes", "--size", "small", "--graphs", "mesh-*,rmat-*,stencil-*",
              "--cache", str(graphs), "-o", str(tmp_path)]  # fmt: skip
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as job:
+    with subprocess.Popen(words, cwd=CLONE, stderr=subprocess.PIPE, text=True) as job:
         while job.poll() is None and not (tmp_path / FILE).exists():
             time.sleep(0.01)
         os.kill(job.pid, signal.SIGINT)
@@ -73,7 +74,7 @@ def test_interrupt_leaves_a_folder_that_goes_on(tmp_path, graphs):
     assert job.returncode == 130, message
     assert "goes on" in message
     done = len(Store(tmp_path).tasks)
-    again = subprocess.run(words, capture_output=True, text=True, check=True)
+    again = subprocess.run(words, cwd=CLONE, capture_output=True, text=True, check=True)
     assert f"{done} were there, 0 failed, 0 left" in again.stdout
     assert len(Store(tmp_path).tasks) == done + int(again.stdout.split(" measured")[0].splitlines()[-1])
 

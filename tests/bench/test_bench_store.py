@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import troth
-from troth.bench.store import FILE, Store, least, strict
+from bench.store import FILE, Store, least, strict
 
 
 def line(key: str, **more) -> dict:

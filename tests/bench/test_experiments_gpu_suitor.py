@@ -6,10 +6,10 @@ from itertools import groupby
 
 import pytest
 
-from troth.bench import engines, figures, machine, report, runner, setting
-from troth.bench.experiments import handshake, runtimes, speedups, tuning, variants
-from troth.bench.setting import Setting, Task
-from troth.bench.store import Store
+from bench import engines, experiments, figures, machine, report, runner, setting
+from bench.experiments import handshake, runtimes, speedups, tuning, variants
+from bench.setting import Setting, Task
+from bench.store import Store
 
 MODULES = (runtimes, variants, tuning, handshake)
 
@@ -224,6 +224,21 @@ def test_handshake_rounds_are_those_of_the_engine(tiny):
             found.setdefault(task["graph"], []).append((result["stats"]["edges"], result["mates"]))
     assert len(found) > 1
     assert all(each == seen[0] for seen in found.values() for each in seen)
+
+
+@pytest.mark.gpu
+def test_our_questions_on_a_gpu(tmp_path, graphs):
+    names = [name for name in experiments.names() if name.startswith(("gpu-", "coarsen-"))]
+    with Store(tmp_path) as store:
+        outcome = runner.run(names, Setting(size="tiny", repeats=1, engines=["cuda"], cache=graphs), store)
+        pages = report.write(store, tmp_path)
+    assert (outcome.failed, outcome.refused, outcome.left) == (0, 0, 0)
+    assert {"gpu-goals", "gpu-size", "coarsen-goals", "coarsen-catalogue"} <= {page.experiment for page in pages}
+    assert [page.fault for page in pages if page.fault] == []
+    rows = experiments.load("gpu-engines").rows(
+        [task for task in store.tasks.values() if "engines" in task["experiment"]]
+    )
+    assert all(row["one matching"] for row in rows)
 
 
 @pytest.mark.gpu

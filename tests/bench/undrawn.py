@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from troth.bench import figures
-from troth.bench.report import Page
+from bench import figures
+from bench.report import Page
 
 
 class Undrawn(Page):
@@ -20,4 +20,4 @@ class Undrawn(Page):
 
     def verdicts(self, words: str) -> list[str]:
         """Of the claims that say this."""
-        return [claim["verdict"] for claim in self.claims if words in claim["document"]]
+        return [claim["verdict"] for claim in self.claims if words in claim["paper"]]

@@ -45,7 +45,7 @@ def test_every_level(run, tmp_path):
         "coarsen", "grid:rows=30,cols=30", "--stop", 9, "--levels", 3, "-o", "l{}.csr", "--map", "m{}.txt", "--json"
     ).json
     assert len(found["levels"]) == 3
-    levels = troth.hierarchy(troth.read("grid:rows=30,cols=30"), 9, levels=3)
+    levels = troth.hierarchy(troth.read("grid:rows=30,cols=30"), stop=9, levels=3)
     for i, level in enumerate(levels[1:], 1):
         assert troth.read(f"l{i}.csr").weights.tolist() == level.graph.weights.tolist()
         assert (tmp_path / f"m{i}.txt").read_text() == "".join(f"{c}\n" for c in level.map)

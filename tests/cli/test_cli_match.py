@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import troth
-from troth.io import read_mates
+from troth.api import calls
 from troth.api.result import Matching
+from troth.io import read_mates
 
 DETERMINISTIC = ("suitor", "locally-dominant", "handshake", "greedy")
 
@@ -26,12 +27,12 @@ def test_summary_without_output_has_no_mates(run, trap, tmp_path):
 
 
 def test_summary_tells_device_note_and_phases(run, trap, monkeypatch):
-    def match(graph, *_, **__):
+    def match(request, graph, **_):
         seconds = {"gate": 9.0, "copy": 0.25, "match": 0.5, "kernels": 0.125, "scan": 0.0625}
         stats = {"rounds": 3, "note": "on the CPU, since the GPU is too small", "seconds": seconds}
         return Matching(graph, np.array([-1, 2, 1, -1], np.int32), "suitor", "cuda:0", "low", 0, stats)
 
-    monkeypatch.setattr(troth, "match", match)
+    monkeypatch.setattr(calls, "match_graph", match)
     rows = dict(line.split(maxsplit=1) for line in run("match", trap).out.splitlines())
     assert rows["algorithm"] == "suitor on cuda:0, ties low, seed 0"
     assert rows["note"] == "on the CPU, since the GPU is too small"
@@ -42,11 +43,13 @@ def test_summary_tells_device_note_and_phases(run, trap, monkeypatch):
 def test_options_of_engines_stay_as_given(run, trap, monkeypatch):
     """The defaults of one device's engine must not be asked of another's."""
     asked = []
-    match = troth.match
-    monkeypatch.setattr(troth, "match", lambda *args, **options: asked.append(options) or match(*args, **options))
+    match = calls.match_graph
+    monkeypatch.setattr(
+        calls, "match_graph", lambda request, *args, **words: asked.append(request) or match(request, *args, **words)
+    )
     run("match", trap)
     run("match", trap, "-O", "presort=yes")
-    assert [options.get("presort") for options in asked] == [None, "yes"]
+    assert [request.given.get("presort") for request in asked] == [None, True]
 
 
 def test_certificate_is_rounded_down(run, tmp_path):
@@ -89,7 +92,7 @@ def test_notes_of_the_gate_are_told(run, tmp_path):
 def test_engine_options(run):
     arguments = ("match", "grid:rows=9,cols=9", "-a", "blue-red", "-o", "mates.txt", "--seed", 7)
     assert run(*arguments, "-O", "mode=random", "-O", "p=0.25").code == 0
-    mate = troth.match(troth.read("grid:rows=9,cols=9"), "blue-red", seed=7, mode="random", p=0.25).mate
+    mate = troth.match(troth.read("grid:rows=9,cols=9"), algorithm="blue-red", seed=7, mode="random", p=0.25).mate
     assert np.array_equal(read_mates("mates.txt"), mate)
 
 

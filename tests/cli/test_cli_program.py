@@ -12,7 +12,7 @@ import pytest
 import troth
 from troth.cli import _options, _report
 from troth.engines import ALGORITHMS, TABLE
-from troth.graph import SYMMETRIZE, WEIGHTS
+from troth.gate.entry import SYMMETRIZE, WEIGHTS
 
 COMMANDS = ("match", "strongest", "verify", "info", "generate", "convert")
 HEAVY = ("numpy", "scipy", "numba", "rich", "matplotlib")
@@ -35,6 +35,14 @@ def test_refusal_of_the_program(program):
     process = program("match", "absent.mtx")
     assert process.communicate() == ("", "troth: absent.mtx: there is no such file\n")
     assert process.returncode == 2
+
+
+@pytest.mark.parametrize("words", [[], ["sizes", "--size", "tiny", "-o", "x"], ["--help"]])
+def test_bench_is_elsewhere(run, words):
+    code, out, err = run("bench", *words)
+    assert (code, out) == (2, "")
+    assert err == "troth: experiments and benchmarks run from a clone of the repository: python -m bench\n"
+    assert "bench" not in run("--help").out
 
 
 def test_console_script_is_main():
@@ -101,7 +109,7 @@ def test_help_of_match_says_who_has_an_option(run):
     words = " ".join(run("match", "--help").out.split())
     assert "stop after so many rounds (blue-red)" in words
     assert "GPU threads of each kernel (handshake on cuda)" in words
-    assert "handshake rounds of mutual strongest neighbours on cuda the six kernels of the CS 314 project" in words
+    assert "handshake rounds of mutual strongest neighbours on cuda the six kernels of the course project" in words
 
 
 def test_words_are_those_of_the_library():

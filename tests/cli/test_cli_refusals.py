@@ -145,7 +145,7 @@ def test_no_cupy(run, monkeypatch, arguments):
 
 @pytest.mark.parametrize("arguments", ON_GPU, ids=" ".join)
 def test_no_gpu(run, monkeypatch, arguments):
-    monkeypatch.setattr(_device, "count_devices", lambda: 0)
+    monkeypatch.setattr(arrays, "count_devices", lambda: 0)
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("troth: device='cuda")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
+from troth.contract import Context
 from troth.cpu import blue_red
 from troth.errors import TrothError
 
@@ -18,7 +19,7 @@ def check(graph, seed, threads=1, **options):
     """Mates and fractions are those of the reference."""
     order = order_of(graph, seed=seed)
     mate, fractions = reference.blue_red(graph, order, seed, **options)
-    found, stats = blue_red.run(graph, order, threads=threads, seed=np.uint64(seed), **options)
+    found, stats, _ = blue_red.run(graph, order, Context(threads, np.uint64(seed)), **options)
     assert found.tolist() == mate.tolist()
     assert stats["fractions"] == fractions
     assert stats["rounds"] == len(fractions)
@@ -68,7 +69,7 @@ def test_rounds_without_blue_or_red_just_pass(p):
 def test_a_probability_below_every_hash_is_refused():
     graph = corpus("triangle")
     with pytest.raises(TrothError, match=r"p=2.7.*e-20 is not accepted: give 1e-19 or more"):
-        troth.match(graph, "blue-red", p=2**-65)
+        troth.match(graph, algorithm="blue-red", p=2**-65)
 
 
 def test_vertices_drop_out():

@@ -7,7 +7,7 @@ from corpus import TIES, on_corpus, order_of
 import troth
 from troth import reference
 from troth.cpu import greedy
-from troth.order import PRIORITY_BITS, MASK, priorities
+from troth.order import MASK, PRIORITY_BITS, priorities
 
 
 def sorted_edges(graph, order, threads):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
+from troth.contract import Context
 from troth.cpu import handshake
 
 
@@ -45,7 +46,7 @@ def test_rounds_are_those_of_the_project(graph, ties):
     order = order_of(graph, ties)
     left = edges_left(graph, order)
     for threads in (1, 2, 8):
-        _, stats = handshake.run(graph, order, threads=threads)
+        stats = handshake.run(graph, order, Context(threads)).counts
         assert stats["edges"] == left
         assert stats["rounds"] == len(left)
 
@@ -59,7 +60,7 @@ def test_rounds_do_not_depend_on_threads(weights, monkeypatch):
     for threads in (1, 2, 4):
         for small in (0, handshake.SMALL, 10**9):
             monkeypatch.setattr(handshake, "SMALL", small)
-            _, stats = handshake.run(graph, order, threads=threads)
+            stats = handshake.run(graph, order, Context(threads)).counts
             assert stats["edges"] == left
             scans.add((stats["scans"], stats["edges_read"]))
     assert len(scans) == 1
@@ -67,13 +68,13 @@ def test_rounds_do_not_depend_on_threads(weights, monkeypatch):
 
 def test_slides_example_round_by_round():
     """d-e first, which leaves a-b and a-c; then a-c."""
-    _, stats = handshake.run(corpus("slides"), order_of(corpus("slides")))
+    stats = handshake.run(corpus("slides"), order_of(corpus("slides")), Context()).counts
     assert stats["edges"] == [2, 0]
 
 
 def test_only_those_look_again_whose_strongest_neighbour_was_matched():
     """On a path of increasing weights that is one vertex a round."""
     graph = troth.generate("path", n=2001, weights="increasing")
-    _, stats = handshake.run(graph, order_of(graph))
+    stats = handshake.run(graph, order_of(graph), Context()).counts
     assert stats["rounds"] == 1000
     assert stats["scans"] == 2001 + 1000

@@ -13,7 +13,7 @@ def test_the_first_visit_decides_a_star():
     for seed in range(20):
         first = min(range(graph.n), key=lambda v: hash_int(seed, VISIT, v))
         for algorithm in ("local-random", "local-weighted"):
-            mate = troth.match(graph, algorithm, seed=seed).mate
+            mate = troth.match(graph, algorithm=algorithm, seed=seed).mate
             assert mate[first] >= 0
             assert np.count_nonzero(mate >= 0) == 2
 
@@ -21,7 +21,7 @@ def test_the_first_visit_decides_a_star():
 def test_weighted_takes_the_heaviest_and_random_does_not_care():
     graph = build([(0, 1, 1), (1, 2, 100), (2, 3, 1)])
     weights = {
-        algorithm: {troth.match(graph, algorithm, seed=seed).weight for seed in range(30)}
+        algorithm: {troth.match(graph, algorithm=algorithm, seed=seed).weight for seed in range(30)}
         for algorithm in ("local-random", "local-weighted")
     }
     # An end that comes first takes its only neighbour; a middle that comes first takes the other, if weights count.
@@ -29,20 +29,20 @@ def test_weighted_takes_the_heaviest_and_random_does_not_care():
     middle_first = [
         seed for seed in range(30) if min(range(4), key=lambda v: hash_int(seed, VISIT, v)) in (1, 2)
     ]  # fmt: skip
-    assert {troth.match(graph, "local-weighted", seed=seed).weight for seed in middle_first} == {100}
-    assert {troth.match(graph, "local-random", seed=seed).weight for seed in middle_first} == {2, 100}
+    assert {troth.match(graph, algorithm="local-weighted", seed=seed).weight for seed in middle_first} == {100}
+    assert {troth.match(graph, algorithm="local-random", seed=seed).weight for seed in middle_first} == {2, 100}
 
 
 def test_each_row_is_read_once_at_most():
     graph = grid(30, 30, lambda u, v: 1 + (u * v) % 7)
     for algorithm in ("local-random", "local-weighted"):
-        stats = troth.match(graph, algorithm).stats
+        stats = troth.match(graph, algorithm=algorithm).stats
         assert graph.n / 2 <= stats["scans"] <= graph.n
         assert stats["edges_read"] <= len(graph.indices)
 
 
 def test_threads_share_the_sort_only():
     graph = corpus("hub")
-    stats = troth.match(graph, "local-weighted", threads=3).stats
+    stats = troth.match(graph, algorithm="local-weighted", threads=3).stats
     assert set(stats["seconds"]) >= {"sort", "visit"}
     assert stats["threads"] == 3

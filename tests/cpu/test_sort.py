@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import troth
-from troth.cpu import _sort
-from troth.rows import rows_of
-from troth.kernels.sort import radix_sort
-from troth.rows import sort_rows
 from troth.graph import Graph
+from troth.kernels import sort
+from troth.kernels.sort import radix_sort
 from troth.order import priorities, weight_bits
+from troth.rows import rows_of, sort_rows
 
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 
@@ -29,7 +28,7 @@ def unsigned(draw):
 def tiny_shares():
     """A thread for every key."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_sort, "SHARE", 1)
+        patch.setattr(sort, "SHARE", 1)
         yield
 
 

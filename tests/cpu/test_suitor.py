@@ -6,18 +6,19 @@ from corpus import TIES, build, complete, cycle, drawn, grid, near_ties, order_o
 
 import troth
 from troth import reference
-from troth import rows
+from troth.api.opening import as_graph
+from troth.contract import Context
 from troth.cpu import suitor
 from troth.cpu.suitor import DENSE, GROUP, TILE, run
-from troth.api.opening import as_graph
 from troth.graph import Graph
+from troth.kernels import team
 
 THREADS = (1, 2, 3, 5, 8)
 
 
 @pytest.fixture(autouse=True)
 def a_team_for_every_graph(monkeypatch):
-    monkeypatch.setattr(_rows, "FEW", 0)
+    monkeypatch.setattr(team, "SERIAL_BELOW", 0)
 
 
 def check(graph: Graph, ties: str = "hash", seed: int = 0, threads=THREADS, presort=(False, True)) -> None:
@@ -25,7 +26,7 @@ def check(graph: Graph, ties: str = "hash", seed: int = 0, threads=THREADS, pres
     wanted = reference.greedy(graph, order).tolist()
     for count in threads:
         for sort in presort:
-            assert run(graph, order, threads=count, presort=sort)[0].tolist() == wanted
+            assert run(graph, order, Context(count), presort=sort).mates.tolist() == wanted
 
 
 # ---- waves ----
@@ -55,16 +56,16 @@ def test_waves_of_every_number():
         graph = drawn(used, 5 * n, equal(1, np.int32))
         graph = Graph(np.append(graph.indptr, np.full(n - used, graph.indptr[-1])), graph.indices, graph.weights)
         assert len(graph.indices) > DENSE * n
-        wanted = troth.match(graph, "greedy").mate.tolist()
+        wanted = troth.match(graph, algorithm="greedy").mate.tolist()
         for threads in (1, 8):
             assert troth.match(graph, threads=threads).mate.tolist() == wanted
 
 
 def test_waves_look_less(monkeypatch):
     graph = drawn(20_000, 200_000, equal(1, np.float32))
-    mate, waves = run(graph, order_of(graph), threads=1)
+    mate, waves, _ = run(graph, order_of(graph), Context(1))
     monkeypatch.setattr(suitor, "DENSE", graph.n)
-    same, plain = run(graph, order_of(graph), threads=1)
+    same, plain, _ = run(graph, order_of(graph), Context(1))
     assert mate.tolist() == same.tolist()
     assert 2 * waves["scans"] < plain["scans"]
 
@@ -94,7 +95,7 @@ def test_prefixes_that_are_exact_in_wide_types(ties):
 def test_float32_and_its_float64_copy_match_alike():
     narrow = drawn(4000, 20_000, lambda rng, m: rng.random(m, np.float32))
     wide = Graph(narrow.indptr, narrow.indices, narrow.weights.astype(np.float64))
-    assert not order_of(wide).coarse
+    assert not order_of(wide).lossy
     for threads in (1, 8):
         mates = [troth.match(graph, threads=threads).mate.tolist() for graph in (narrow, wide)]
         assert mates[0] == mates[1]
@@ -146,9 +147,9 @@ def test_both_directions_of_visits(ties):
     """Equal weights and ids for priorities: one long chain of dependencies, visited from its right end."""
     check(grid(41, 43, lambda u, v: 5), ties, threads=(1, 4))
     mesh = troth.generate("grid", rows=200, cols=200, weights="unit")
-    mate, stats = run(mesh, order_of(mesh, ties), threads=1)
+    mate, stats, _ = run(mesh, order_of(mesh, ties), Context(1))
     assert stats["scans"] < 2 * mesh.n  # the other direction displaces nearly everyone
-    assert mate.tolist() == troth.match(mesh, "greedy", ties=ties).mate.tolist()
+    assert mate.tolist() == troth.match(mesh, algorithm="greedy", ties=ties).mate.tolist()
 
 
 # ---- races, counts and the rest ----
@@ -162,31 +163,31 @@ def test_a_hundred_races_have_one_winner():
         order = order_of(contested)
         wanted = reference.greedy(contested, order)
         for _ in range(50):
-            assert (run(contested, order, threads=8)[0] == wanted).all()
-            assert (run(contested, order, threads=8, presort=True)[0] == wanted).all()
+            assert (run(contested, order, Context(8)).mates == wanted).all()
+            assert (run(contested, order, Context(8), presort=True).mates == wanted).all()
 
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_counts_are_plausible(threads):
     graph = drawn(4000, 30_000, lambda rng, m: rng.random(m))
-    mate, stats = run(graph, order_of(graph), threads=threads)
-    assert set(stats) == {"proposals", "scans", "edges_read", "threads", "seconds"}
-    assert set(stats["seconds"]) == {"propose", "mates"}
+    mate, stats, seconds = run(graph, order_of(graph), Context(threads))
+    assert set(stats) == {"proposals", "scans", "edges_read", "threads"}
+    assert set(seconds) == {"propose", "mates"}
     assert np.count_nonzero(mate >= 0) <= stats["proposals"] <= 4 * graph.n
     assert graph.n <= stats["scans"] <= 4 * graph.n
     assert len(graph.indices) <= stats["edges_read"] <= 4 * len(graph.indices)
     assert stats["threads"] == threads
-    sorted_mate, sorted_stats = run(graph, order_of(graph), threads=threads, presort=True)
+    sorted_mate, sorted_stats, sorted_seconds = run(graph, order_of(graph), Context(threads), presort=True)
     assert sorted_mate.tolist() == mate.tolist()
     assert sorted_stats["edges_read"] < stats["edges_read"]  # no entry is tried twice
     assert sorted_stats["edges_read"] >= np.count_nonzero(mate >= 0)
-    assert set(sorted_stats["seconds"]) == {"sort", "propose", "mates"}
+    assert set(sorted_seconds) == {"sort", "propose", "mates"}
 
 
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_no_edges(n):
     for presort in (False, True):
-        mate, stats = run(build([], n), order_of(build([], n)), threads=3, presort=presort)
+        mate, stats, _ = run(build([], n), order_of(build([], n)), Context(3), presort=presort)
         assert mate.tolist() == [-1] * n
         assert (stats["scans"], stats["edges_read"]) == (0, 0)
 

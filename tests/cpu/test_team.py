@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from numba import njit
 
+from troth.errors import TrothError
 from troth.kernels import team
 from troth.kernels.atomics import fetch_add
-from troth.errors import TrothError
+from troth.validate import check_threads
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and forks as POSIX has them")
 
@@ -160,7 +161,7 @@ def test_one_thread_runs_where_it_is_called_unless_that_is_the_main_thread():
 def test_teams_larger_than_the_pool_take_turns(monkeypatch):
     cursor, hits = team.new_cursor(), np.zeros(10_000, np.int32)
     with ThreadPoolExecutor(3) as pool, ThreadPoolExecutor(2) as callers:
-        monkeypatch.setattr(_team, "_pool", pool)
+        monkeypatch.setattr(team, "_pool", pool)
         calls = [callers.submit(team.run, 20, mark, cursor, 3, hits, cursor=cursor) for _ in range(2)]
     assert sum(sum(call.result()) for call in calls) == -(-10_000 // 3)
     assert (hits == 1).all()
@@ -170,7 +171,7 @@ def test_a_pool_that_takes_no_more_work(monkeypatch):
     """As at the end of a program, for a thread that outlives the main one: the caller does all the work."""
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
-    monkeypatch.setattr(_team, "_pool", pool)
+    monkeypatch.setattr(team, "_pool", pool)
     cursor, hits = team.new_cursor(), np.zeros(100, np.int32)
     assert team.run(3, mark, cursor, 10, hits, cursor=cursor) == [10, 0, 0]
     assert (hits == 1).all()
@@ -183,7 +184,7 @@ def test_use_after_a_fork():
 import os, signal, sys, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of forks with threads, from Python 3.12 on
 import troth
-from troth.cpu import _team
+from troth.kernels import team
 g = troth.generate("path", n=5000)
 mate = troth.match(g, threads=2).mate.tolist()
 child = os.fork()
@@ -203,11 +204,11 @@ def test_numbers_of_threads(monkeypatch):
     monkeypatch.setenv("TROTH_NUM_THREADS", "4")
     assert [team.thread_count(None, work, 100) for work in (0, 99, 100, 350, 10**9)] == [1, 1, 2, 4, 4]
     for given in (1, 9, team.MAX_THREADS, np.int32(5), np.uint64(5)):
-        assert team.thread_count(given, 0) == given
-        assert type(team.thread_count(given, 0)) is int
+        assert team.thread_count(check_threads(given), 0) == given
+        assert type(check_threads(given)) is int
     for given in (0, -1, 2.5, True, False, "2", np.float32(1), team.MAX_THREADS + 1, 10**30):
         with pytest.raises(TrothError, match="give a whole number from 1 to 1024") as refusal:
-            team.thread_count(given, 0)
+            check_threads(given)
         assert "\n" not in str(refusal.value)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 import troth
-from troth.cuda import suitor
 from troth.arrays import cupy
+from troth.cuda import suitor
 
 ENGINES = [
     ("suitor", {}),

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import troth
+from troth.arrays import cupy
 from troth.cpu import coarsen as cpu
 from troth.cuda import coarsen as cuda
-from troth.arrays import cupy
 from troth.graph import Graph
 
 pytestmark = pytest.mark.gpu

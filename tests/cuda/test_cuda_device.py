@@ -9,10 +9,9 @@ import pytest
 from corpus import corpus
 
 import troth
-from troth import api
-from troth import arrays
-from troth.cuda import transfer
+from troth import api, arrays
 from troth.arrays import check_room, count_devices, device_number, in_gib, is_on_device, using
+from troth.cuda import transfer
 from troth.errors import DeviceMemoryError, TrothError
 
 MIB, GIB = 2**20, 2**30

@@ -11,15 +11,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from troth.api.calls import match
-from troth.gate import cpu as cpu_gate
-from troth.cuda import gate
-from troth.arrays import cupy
-from troth.errors import TrothError
-from troth.api.opening import as_graph
-from troth.graph import Graph, SYMMETRIZE, WEIGHTS
-from troth.inputs import Edges, Matrix
-from troth.inputs import Sparse
 from troth.api.checking import verify
+from troth.api.opening import as_graph
+from troth.arrays import cupy
+from troth.cuda import gate
+from troth.errors import TrothError
+from troth.gate import cpu as cpu_gate
+from troth.graph import SYMMETRIZE, WEIGHTS, Graph
+from troth.inputs import Edges, Matrix, Sparse
 
 pytestmark = pytest.mark.gpu
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from troth.cli import main
-from troth.kernels.launch import launch, load, source
-from troth.families.cuda import DRAWS, PROGRAMS, TILE
 from troth.errors import DeviceMemoryError, TrothError
 from troth.families import FAMILIES, RULES, from_spec, generate, host
+from troth.families.cuda import DRAWS, PROGRAMS, TILE
 from troth.families.weights import DTYPES
 from troth.io import write
+from troth.kernels.launch import launch, load, source
 
 pytestmark = pytest.mark.gpu
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from troth.kernels.launch import Memory, struct
-from troth.order import as_argument
-from troth.order import make_order
+from troth.order import as_argument, make_order
 
 
 def test_structs_are_bytes_in_order():

@@ -12,10 +12,10 @@ from hypothesis import given
 
 import troth
 from troth import reference
+from troth.api.checking import certificate
+from troth.api.result import Matching
 from troth.arrays import cupy
 from troth.errors import TrothError
-from troth.api.result import Matching
-from troth.api.checking import certificate
 
 pytestmark = pytest.mark.gpu
 

@@ -31,11 +31,11 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
-from troth.cuda import suitor
 from troth.arrays import cupy
-from troth.kernels.launch import source
+from troth.cuda import suitor
 from troth.cuda.suitor import LONG, PIECE, SHORT, run
 from troth.graph import Graph
+from troth.kernels.launch import source
 
 pytestmark = pytest.mark.gpu
 

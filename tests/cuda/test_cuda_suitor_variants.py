@@ -30,10 +30,10 @@ from hypothesis import strategies as st
 import troth
 from troth import reference
 from troth.arrays import cupy
-from troth.kernels.launch import OPTIONS, source
-from troth.cuda.suitor_variants import run
 from troth.contract import NAIM as VARIANTS
+from troth.cuda.suitor_variants import run
 from troth.graph import Graph
+from troth.kernels.launch import OPTIONS, source
 from troth.order import priorities
 
 pytestmark = pytest.mark.gpu

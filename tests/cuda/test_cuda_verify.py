@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
+from troth.api.checking import certificate, verify
+from troth.api.opening import as_graph
+from troth.api.result import Matching
+from troth.arrays import cupy
 from troth.cpu import verify as cpu
 from troth.cpu.checks import BLOCK
 from troth.cuda import verify as cuda
-from troth.arrays import cupy
-from troth.kernels.launch import load
 from troth.cuda.checks import PATIENCE, PIECE, PROGRAMS, split_rows
 from troth.errors import TrothError
-from troth.api.opening import as_graph
 from troth.graph import Graph
-from troth.api.result import Matching
-from troth.api.checking import certificate, verify
+from troth.kernels.launch import load
 
 pytestmark = pytest.mark.gpu
 

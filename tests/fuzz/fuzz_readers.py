@@ -27,11 +27,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse
 
+from troth.api.opening import as_graph, read, write
 from troth.errors import TrothError
-from troth.api.opening import as_graph
 from troth.graph import Graph
-from troth.api.opening import read
-from troth.io import write
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / os.environ.get("TROTH_DATA", "../shared/data")

@@ -7,7 +7,8 @@ import pytest
 
 import troth
 from troth.errors import TrothError
-from troth.interop.torch import _array, graclus
+from troth.interop.torch import graclus
+from troth.neighbours.torch import tensor_to_array
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 on_devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -43,7 +44,7 @@ def test_labels_are_the_smaller_vertex_of_each_pair(torch, spec, algorithm, both
     edge_index, weight = tensors(torch, graph, device, both)
     label = graclus(edge_index, weight, graph.n, seed=5, algorithm=algorithm)
     assert (label.dtype, label.device) == (torch.int64, edge_index.device)
-    mate = troth.match(graph, algorithm, device="cpu", seed=5).mate
+    mate = troth.match(graph, algorithm=algorithm, device="cpu", seed=5).mate
     alone = np.arange(graph.n)
     assert label.tolist() == np.where(mate < 0, alone, np.minimum(alone, mate)).tolist()
 
@@ -60,7 +61,7 @@ def test_a_function_of_the_seed(torch, device):
 def test_tensors_are_shared(torch):
     edge_index, weight = path(torch, [1, 2, 3])
     for tensor in (*edge_index, weight):
-        assert _array(tensor).ctypes.data == tensor.data_ptr()
+        assert tensor_to_array(tensor).ctypes.data == tensor.data_ptr()
 
 
 @on_devices

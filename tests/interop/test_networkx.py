@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from troth.errors import TrothError
 from troth.api.opening import as_graph
+from troth.errors import TrothError
 from troth.neighbours.networkx import networkx_to_edges
 
 networkx = pytest.importorskip("networkx")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from troth.api.calls import match
-from troth.errors import TrothError
 from troth.api.opening import as_graph
+from troth.errors import TrothError
 from troth.neighbours.tables import edges_to_table, table_to_edges
 
 PACKAGES = ("pandas", "polars", "pyarrow")

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 from gating import SQUARE, cleaned
 
-from troth.errors import TrothError
 from troth.api.opening import as_graph
+from troth.errors import TrothError
 from troth.graph import Graph
 
 # torch says of compressed tensors that they are in beta state, and of all sparse ones that it does not check them.

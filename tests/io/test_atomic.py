@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from corpus import build
 
+from troth.api.opening import read, write
 from troth.errors import TrothError
-from troth.api.opening import read
-from troth.io import atomic_path, write, write_mates
+from troth.io import atomic_path, write_mates
 
 SUFFIXES = (".mtx", ".mtx.gz", ".graph", ".npz", ".csr", ".csv", ".parquet")
 

@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from troth.errors import TrothError
 from troth.api.opening import read
+from troth.errors import TrothError
 
 OPTIONS = {"weights": "abs", "symmetrize": "max"}
 EDGE_LISTS = {

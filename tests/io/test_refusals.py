@@ -13,9 +13,9 @@ import pytest
 import scipy.sparse
 from corpus import build
 
+from troth.api.opening import read, write
 from troth.errors import TrothError
-from troth.api.opening import read
-from troth.io import read_mates, write
+from troth.io import read_mates
 
 BANNER = "%%MatrixMarket matrix coordinate real general\n"
 RUBBISH = bytes(range(256)) * 8

@@ -10,9 +10,9 @@ import pytest
 from corpus import build, graphs, on_corpus
 from hypothesis import given
 
+from troth.api.opening import read, write
 from troth.errors import TrothError
-from troth.api.opening import read
-from troth.io import read_mates, write, write_mates
+from troth.io import read_mates, write_mates
 from troth.io.csr import open_csr
 
 MATRICES = (".mtx", ".mtx.gz", ".graph", ".graph.gz", ".metis", ".npz", ".csr")

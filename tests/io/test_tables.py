@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from troth.errors import TrothError
 from troth.api.opening import read
+from troth.errors import TrothError
 from troth.io import read_input
 
 

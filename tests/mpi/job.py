@@ -84,7 +84,7 @@ def load_cases(name: str) -> list:
 def check(part, algorithm: str, options: dict, ties: str, seed: int, answers: dict) -> None:
     """The mates of the own vertices, the weight and the number of pairs are those of the reference."""
     mate, weight, pairs = answers[ties]
-    m = mpi.match(part, algorithm, ties=ties, seed=seed, **options)
+    m = mpi.match(part, algorithm=algorithm, ties=ties, seed=seed, **options)
     where = (part, algorithm, options, ties)
     assert m.mate.dtype == np.int32, where
     assert m.mate.tolist() == mate[part.own].tolist(), where
@@ -131,7 +131,7 @@ def families(comm, folder: str) -> None:
             for g in range(len(ghosts)):
                 assert part.ghost_owner[g] != comm.rank
             algorithm, options = next(engines)
-            assert mpi.match(part, algorithm, **options).whole().tolist() == answer.tolist()
+            assert mpi.match(part, algorithm=algorithm, **options).whole().tolist() == answer.tolist()
     for owners in (f"{folder}/owners.txt", f"{folder}/owners.npy"):
         graph = troth.read(FAMILIES[0])
         if comm.rank == 0:
@@ -165,7 +165,7 @@ def matching_fits(part, check: bool) -> None:
     for algorithm, options, sizes in documented():
         windows.clear()
         tracemalloc.start()
-        mpi.match(part, algorithm, **options)
+        mpi.match(part, algorithm=algorithm, **options)
         peak = tracemalloc.get_traced_memory()[1] + sum(windows)
         tracemalloc.stop()
         assert not check or peak <= np.dot(sizes, counts), (part, algorithm, options, peak)
@@ -188,7 +188,7 @@ def memory(comm, folder: str) -> None:
             for source, partition in ((text, "block"), (text, "hash"), (stored, "block"), (stored, "hash")):
                 if comm.rank < ranks:
                     tracemalloc.start()
-                    part = mpi.load(source, some, partition)
+                    part = mpi.load(source, comm=some, partition=partition)
                     sizes = np.array([part.nbytes(), tracemalloc.get_traced_memory()[1], len(part.ghost_owner)])
                     tracemalloc.stop()
                     size, peak, ghosts = some.allreduce(sizes, np.maximum)

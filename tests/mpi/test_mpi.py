@@ -190,7 +190,7 @@ def test_progress():
 def test_without_mpi4py(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(troth.TrothError, match=r"pip install .troth\[mpi\]"):
-        troth.match(troth.generate("path", n=4), "sync-poll", "mpi")
+        troth.match(troth.generate("path", n=4), algorithm="sync-poll", device="mpi")
 
 
 @pytest.mark.parametrize(("how", "said"), [("throws", 1), ("refuses", 1), ("no folder", 0), ("killed", None)])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from corpus import TIES, corpus, drawn, near_ties, on_corpus, order_of
 
+from troth.contract import Context
 from troth.cpu import locally_dominant, suitor
-from troth.engines import TABLE, read_options
+from troth.engines import TABLE
 from troth.viz.interpret import interpret
 
 CASES = [
@@ -23,13 +24,12 @@ on_engines = pytest.mark.parametrize(
 
 
 def same(engine, options, graph, ties="hash") -> None:
-    words = {"threads": 1, "seed": np.uint64(3), "progress": None, **read_options(engine, options)}
+    context, chosen = Context(1, np.uint64(3)), {**engine.defaults(), **options}
     compiled, plain = (
-        run(graph, order_of(graph, ties), **words) for run in (engine.load(), interpret(engine.load(), None))
+        run(graph, order_of(graph, ties), context, **chosen) for run in (engine.load(), interpret(engine.load(), None))
     )
-    assert plain[0].tolist() == compiled[0].tolist()
-    for name, count in compiled[1].items():
-        assert name == "seconds" or plain[1][name] == count
+    assert plain.mates.tolist() == compiled.mates.tolist()
+    assert plain.counts == compiled.counts
 
 
 @on_corpus
@@ -61,7 +61,7 @@ class Watcher:
 
 def test_watchers_see_arguments_and_results():
     graph, watcher = corpus("slides"), Watcher()
-    _, stats = interpret(suitor.run, watcher)(graph, order_of(graph), threads=1)
+    stats = interpret(suitor.run, watcher)(graph, order_of(graph), Context(1)).counts
     assert len(watcher.made) == stats["proposals"]
     assert watcher.won == 6
     assert np.count_nonzero(watcher.state) == 4
@@ -70,5 +70,5 @@ def test_watchers_see_arguments_and_results():
 def test_the_compiled_engine_stays_as_it_is():
     before = dict(vars(locally_dominant))
     graph = corpus("slides")
-    interpret(locally_dominant.run, Watcher())(graph, order_of(graph), threads=1)
+    interpret(locally_dominant.run, Watcher())(graph, order_of(graph), Context(1))
     assert vars(locally_dominant) == before

@@ -10,15 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from chromium import CHROMIUM, Browser
+from chromium import open_chromium
 from corpus import build, corpus
 
 import troth
 from troth.cli import main
 from troth.viz import steps
 from troth.viz.stories import STORIES, tell
+from troth.viz.stories.pgas import Pgas
 
-CPU = [name for name, home in STORIES.items() if not home.startswith("pgas")]
+CPU = [name for name, story in STORIES.items() if not issubclass(story, Pgas)]
 
 
 def data(html: str) -> dict:
@@ -32,7 +33,7 @@ def test_nothing_is_fetched():
 
 def test_same_graph_same_page():
     graph = troth.read("rgg:n=20,degree=4")
-    assert steps(graph, "blue-red", seed=3) == steps(graph, "blue-red", seed=3)
+    assert steps(graph, algorithm="blue-red", seed=3) == steps(graph, algorithm="blue-red", seed=3)
 
 
 def test_names_cannot_break_out():
@@ -102,46 +103,59 @@ def test_show_is_not_for_mpiexec(monkeypatch, capfd):
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory):
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium")
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
+def chromium():
+    yield from open_chromium()
 
 
 class Player:
-    """A page in the browser."""
+    """A page in the browser; what it says to the console and what it fetches are kept."""
 
-    def __init__(self, browser: Browser, path, html: str, width: int = 1280, height: int = 800) -> None:
-        self.browser, self.frames, self.names = browser, data(html)["frames"], data(html)["names"]
+    def __init__(self, browser, path, html: str, width: int = 1280, height: int = 800) -> None:
+        self.frames, self.names = data(html)["frames"], data(html)["names"]
         path.write_text(html, encoding="utf-8")
-        self.url = path.as_uri()
-        browser.size(width, height)
-        browser.open(self.url)
+        self.url, self.complaints, self.requests = path.as_uri(), [], []
+        self.page = browser.new_page(viewport={"width": width, "height": height})
+        self.page.set_default_timeout(60_000)
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.open()
+
+    def open(self, fragment: str = "") -> None:
+        """Load the page anew, and wait until it is drawn."""
+        self.page.goto("about:blank")
+        self.page.goto(self.url + fragment)
+        self.page.wait_for_function("!!document.querySelector('#count')?.textContent")
+
+    def js(self, expression: str):
+        """The value of an expression in the page."""
+        return self.page.evaluate(expression)
+
+    def press(self, key: str) -> None:
+        """A key of the keyboard."""
+        self.page.keyboard.press(key)
 
     def frame(self) -> int:
         """The number of the frame shown; caption, lit line and slider agree with it."""
-        number, total = map(int, self.browser.js("document.querySelector('#count').textContent").split("/"))
+        number, total = map(int, self.page.text_content("#count").split("/"))
         told = self.frames[number - 1]
         assert total == len(self.frames)
-        assert self.browser.js("document.querySelector('#caption').textContent") == told["caption"]
+        assert self.page.text_content("#caption") == told["caption"]
         lit = "[...document.querySelectorAll('#code li')].findIndex((item) => item.classList.contains('lit'))"
-        assert self.browser.js(lit) == told["line"]
-        assert self.browser.js("Number(document.querySelector('#slider').value)") == number - 1
+        assert self.js(lit) == told["line"]
+        assert int(self.page.input_value("#slider")) == number - 1
         return number
 
     def click(self, selector: str, part: float = 0.5) -> None:
         """In the middle of an element, or elsewhere along it."""
-        box = f"document.querySelector({json.dumps(selector)}).getBoundingClientRect()"
-        x, y, wide, high = self.browser.js(f"(b => [b.x, b.y, b.width, b.height])({box})")
-        self.browser.click(x + part * wide, y + high / 2)
+        box = self.page.locator(selector).bounding_box()
+        self.page.mouse.click(box["x"] + part * box["width"], box["y"] + box["height"] / 2)
 
     def mates(self) -> list[int]:
         """From the edges that are drawn as matched."""
         found = "[...document.querySelectorAll('.edge.matched')].map((line) => line.dataset.ends)"
         mate = [-1] * len(self.names)
-        for ends in self.browser.js(found):
+        for ends in self.js(found):
             u, v = map(int, ends.split())
             assert mate[u] == mate[v] == -1
             mate[u], mate[v] = v, u
@@ -150,12 +164,18 @@ class Player:
 
 @pytest.fixture
 def player(chromium, tmp_path):
+    opened = []
+
     def make(html: str, **size) -> Player:
-        return Player(chromium, tmp_path / "steps.html", html, **size)
+        opened.append(Player(chromium, tmp_path / "steps.html", html, **size))
+        return opened[-1]
 
     yield make
-    assert chromium.complaints == []
-    assert [url for url in chromium.requests if not url.startswith("file:")] == []
+    for shown in opened:
+        assert shown.complaints == []
+        assert shown.requests
+        assert [url for url in shown.requests if not url.startswith("file:")] == []
+        shown.page.close()
 
 
 def test_buttons_and_slider(player):
@@ -174,38 +194,38 @@ def test_keyboard(player):
     shown = player(steps(corpus("slides")))
     last = len(shown.frames)
     for key, number in (("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2), ("End", last), ("Home", 1)):
-        shown.browser.press(key)
+        shown.press(key)
         assert shown.frame() == number
-    shown.browser.press("ArrowLeft")
+    shown.press("ArrowLeft")
     assert shown.frame() == 1  # nothing before the first
 
 
 def test_playing(player):
     shown = player(steps(corpus("slides")))
-    shown.browser.js("document.querySelector('#pace').value = '150'")
-    shown.browser.press(" ")
-    assert shown.browser.js("document.querySelector('#play').ariaLabel") == "Pause"
-    shown.browser.until(f"document.querySelector('#count').textContent === '{len(shown.frames)} / {len(shown.frames)}'")
+    shown.js("document.querySelector('#pace').value = '150'")
+    shown.press(" ")
+    assert shown.js("document.querySelector('#play').ariaLabel") == "Pause"
+    shown.page.wait_for_function(
+        f"document.querySelector('#count').textContent === '{len(shown.frames)} / {len(shown.frames)}'"
+    )
     assert shown.frame() == len(shown.frames)
-    assert shown.browser.js("document.querySelector('#play').ariaLabel") == "Play"
+    assert shown.js("document.querySelector('#play').ariaLabel") == "Play"
     shown.click("#play")  # again, from the start
-    shown.browser.until("document.querySelector('#count').textContent.startsWith('2 ')")
-    shown.browser.press(" ")  # the focus is on the button, and still it is one stroke
-    assert shown.browser.js("document.querySelector('#play').ariaLabel") == "Play"
+    shown.page.wait_for_function("document.querySelector('#count').textContent.startsWith('2 ')")
+    shown.press(" ")  # the focus is on the button, and still it is one stroke
+    assert shown.js("document.querySelector('#play').ariaLabel") == "Play"
 
 
 def test_displacement_is_drawn(player):
     shown = player(steps(replace(corpus("slides"), ids=np.array(list("abcde")))))
     number = next(i for i, frame in enumerate(shown.frames) if "displaces c" in frame["caption"]) + 1
-    shown.browser.open(f"{shown.url}#{number}")
+    shown.open(f"#{number}")
     assert shown.frame() == number
-    notes = shown.browser.js("[...document.querySelectorAll('.note')].map((note) => note.textContent)")
+    notes = shown.js("[...document.querySelectorAll('.note')].map((note) => note.textContent)")
     assert notes == ["b : 4", "", "a : 5", "", "d : 10"]
-    arrows = shown.browser.js(
-        "[...document.querySelectorAll('#picture .arrow')].map((a) => [a.dataset.arrow, a.classList[1]])"
-    )
+    arrows = shown.js("[...document.querySelectorAll('#picture .arrow')].map((a) => [a.dataset.arrow, a.classList[1]])")
     assert sorted(arrows) == [["0 2", "points"], ["1 0", "points"], ["2 4", "refused"], ["3 4", "points"]]
-    roles = shown.browser.js("[...document.querySelectorAll('.vertex')].map((vertex) => vertex.classList[1])")
+    roles = shown.js("[...document.querySelectorAll('.vertex')].map((vertex) => vertex.classList[1])")
     assert roles == ["processed", "processed", "unprocessed", "current", "candidate"]
 
 
@@ -213,19 +233,19 @@ def test_names_fit_into_their_discs(player):
     shown = player(
         steps(replace(corpus("slides"), ids=np.array(["a", "bob", "Charlotte-Amalie", "MMMMMMMM", "10000"])))
     )
-    names = shown.browser.js("[...document.querySelectorAll('.name')].map((name) => name.textContent)")
+    names = shown.js("[...document.querySelectorAll('.name')].map((name) => name.textContent)")
     assert names == ["a", "bob", "Charlo…", "MMMMMM…", "10000"]
     wide = "[...document.querySelectorAll('{}')].map((item) => item.getBBox().width)"
-    assert max(shown.browser.js(wide.format("#picture .name"))) < min(shown.browser.js(wide.format("#picture .disc")))
+    assert max(shown.js(wide.format("#picture .name"))) < min(shown.js(wide.format("#picture .disc")))
 
 
 @pytest.mark.parametrize("name", CPU)
 def test_last_frame_is_the_matching(player, name):
     for graph in (troth.read("rgg:n=40,degree=5,seed=7"), corpus("two-components"), corpus("empty")):
-        shown = player(steps(graph, name))
-        shown.browser.press("End")
+        shown = player(steps(graph, algorithm=name))
+        shown.press("End")
         assert shown.frame() == len(shown.frames)
-        assert shown.mates() == troth.match(graph, name, "cpu").mate.tolist()
+        assert shown.mates() == troth.match(graph, algorithm=name, device="cpu").mate.tolist()
 
 
 def area(path: str) -> float:
@@ -237,15 +257,15 @@ def area(path: str) -> float:
 def test_owners_are_regions(player):
     pytest.importorskip("mpi4py")
     graph = troth.read("grid:rows=3,cols=4")
-    shown = player(steps(graph, "async-poll", ranks=2))
-    shown.browser.press("End")
+    shown = player(steps(graph, algorithm="async-poll", ranks=2))
+    shown.press("End")
     assert shown.mates() == troth.match(graph, device="cpu").mate.tolist()
     cells = "[...document.querySelectorAll('.region')].map((group) => group.childElementCount)"
-    assert shown.browser.js(cells)[:3] == [6, 6, 0]
-    labels = shown.browser.js("[...document.querySelectorAll('.rank')].map((label) => label.textContent)")
+    assert shown.js(cells)[:3] == [6, 6, 0]
+    labels = shown.js("[...document.querySelectorAll('.rank')].map((label) => label.textContent)")
     assert labels == ["rank 0", "rank 1"]
-    paths = shown.browser.js("[...document.querySelectorAll('.region path')].map((path) => path.getAttribute('d'))")
-    wide, high = shown.browser.js("[picture.clientWidth, picture.clientHeight]")
+    paths = shown.js("[...document.querySelectorAll('.region path')].map((path) => path.getAttribute('d'))")
+    wide, high = shown.js("[picture.clientWidth, picture.clientHeight]")
     assert sum(map(area, paths)) == pytest.approx(wide * high)  # the cells fill the picture, and none lies on another
 
 
@@ -267,13 +287,13 @@ ALL = f"{OVERLAPS}('.disc', '.note', '.weight')"
 def test_nothing_overlaps(player, width):
     shown = player(steps(corpus("slides")), width=width)
     for _ in shown.frames:
-        assert shown.browser.js(ALL) == [0, 0, 0]
-        shown.browser.press("ArrowRight")
+        assert shown.js(ALL) == [0, 0, 0]
+        shown.press("ArrowRight")
     shown = player(steps(troth.read("rgg:n=30,degree=4")), width=width)
-    shown.browser.press("End")
-    assert shown.browser.js(f"{OVERLAPS}('.note')") == [0, 0, 0]
-    shown = player(steps(troth.read("grid:rows=4,cols=4"), "locally-dominant"), width=width)
-    assert shown.browser.js(ALL) == [0, 0, 0]
+    shown.press("End")
+    assert shown.js(f"{OVERLAPS}('.note')") == [0, 0, 0]
+    shown = player(steps(troth.read("grid:rows=4,cols=4"), algorithm="locally-dominant"), width=width)
+    assert shown.js(ALL) == [0, 0, 0]
     for button in ("first", "back", "play", "step", "last"):
-        right = shown.browser.js(f"document.querySelector('#{button}').getBoundingClientRect().right")
+        right = shown.js(f"document.querySelector('#{button}').getBoundingClientRect().right")
         assert right <= width

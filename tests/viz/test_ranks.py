@@ -41,7 +41,7 @@ def test_last_frame(name, ranks, partition, options):
 
 
 def test_slides():
-    story = tell(corpus("slides"), "async-notify", "high")
+    story = tell(corpus("slides"), "async-notify", ties="high")
     check(story, [2, -1, 0, 4, 3])
     said = [frame.caption for frame in story.frames]
     told = next(i for i, caption in enumerate(said) if "notifies the owner" in caption)
@@ -57,7 +57,7 @@ def test_ranks_that_fail_say_why_once(tmp_path):
 
 
 def test_the_page_counts_ranks_without_vertices():
-    html = steps(path([3]), "sync-poll", ranks=4, name=7)
+    html = steps(path([3]), algorithm="sync-poll", ranks=4, name=7)
     assert "2 vertices, 1 edge · ties hash, seed 0 · 4 ranks · partition block" in html
     assert "<span>on 7</span>" in html
 

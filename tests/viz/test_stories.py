@@ -1,4 +1,4 @@
-"""Stories: the last frame is the matching, every frame is possible, and the slides' example shows its displacements."""
+"""Stories: the last frame is the matching, every frame is possible, and displacements are shown, as by Naim et al."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from corpus import corpus, on_corpus
 import troth
 from troth.engines import ALGORITHMS
 from troth.viz.stories import STORIES, tell
+from troth.viz.stories.pgas import Pgas
 from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED
 
-CPU = [name for name, home in STORIES.items() if not home.startswith("pgas")]
+CPU = [name for name, home in STORIES.items() if not issubclass(home, Pgas)]
 GRAPHS = (
     "grid:rows=4,cols=5",
     "rgg:n=70,degree=6,seed=4",
@@ -52,7 +53,7 @@ def test_every_algorithm_has_a_story():
 @on_corpus
 def test_corpus(graph):
     for name in CPU:
-        check(tell(graph, name), troth.match(graph, name, "cpu").mate)
+        check(tell(graph, name), troth.match(graph, algorithm=name, device="cpu").mate)
 
 
 @pytest.mark.parametrize("name", CPU)
@@ -60,7 +61,7 @@ def test_families(name):
     for text in GRAPHS:
         graph = troth.read(text)
         for ties in ("low", "hash"):
-            check(tell(graph, name, ties, 5), troth.match(graph, name, "cpu", ties, 5).mate)
+            check(tell(graph, name, ties=ties, seed=5), troth.match(graph, algorithm=name, device="cpu", ties=ties, seed=5).mate)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +76,11 @@ def test_families(name):
 def test_options(name, options):
     graph = troth.read(GRAPHS[1])
     story = tell(graph, name, **options)
-    check(story, troth.match(graph, name, "cpu", **options).mate)
+    check(story, troth.match(graph, algorithm=name, device="cpu", **options).mate)
     assert not any(vertex.colour for vertex in story.frames[-1].vertices)
 
 
-# ---- the slides' example: a-b 4, a-c 5, c-d 7, c-e 9, d-e 10 ----
+# ---- the example of Naim et al.: a-b 4, a-c 5, c-d 7, c-e 9, d-e 10 ----
 
 A, B, C, D, E = range(5)
 
@@ -117,7 +118,7 @@ def test_slides_as_the_engine_goes():
 
 
 def test_slides_as_they_are_printed():
-    """With sorted rows the engine goes as the slides do, frame by frame, with their errata."""
+    """With sorted rows the engine makes the steps that Naim et al. show, frame by frame, two misprints corrected."""
     shown = [notes(frame) for frame in tell(letters(), presort=True).frames]
     assert list(dict.fromkeys(shown)) == [
         "_ _ _ _ _",
@@ -158,7 +159,7 @@ def test_seeds_are_any_whole_numbers(seed):
     graph = troth.read(GRAPHS[0])
     story = tell(graph, "blue-red", seed=seed)
     assert [vertex.mate for vertex in story.frames[-1].vertices] == troth.match(
-        graph, "blue-red", seed=seed
+        graph, algorithm="blue-red", seed=seed
     ).mate.tolist()
 
 

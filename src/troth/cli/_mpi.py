@@ -56,9 +56,9 @@ def verify_on_ranks(name: str, mates: Path, certify: bool, promised: bool, parti
         clock.lap("verify")
     if comm.rank == 0:
         facts = _graph_facts(name, graph)
-        where = {"device": "mpi", "ranks": comm.size, "partition": partition, "note": _note("verify")}
-        rows = {**_graph_rows(facts), "ranks": f"{comm.size:,}, partition {partition}", "note": where["note"]}
-        show_report({**facts, **where}, rows, mates, found, clock, json)
+        job = {"device": "mpi", "ranks": comm.size, "partition": partition, "note": _note("verify")}
+        rows = {**_graph_rows(facts), "ranks": f"{comm.size:,}, partition {partition}", "note": job["note"]}
+        show_report({**facts, **job}, rows, mates, found, clock, json)
     return found.ok
 
 

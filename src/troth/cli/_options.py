@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Algorithm = StrEnum("Algorithm", {name: name for name in ALGORITHMS})
 Ties = StrEnum("Ties", TIES)
-# The words of troth.graph, which is too heavy to import for a help text.
+# The words of gate/entry.py, which is too heavy to import for a help text.
 WeightRule = StrEnum("WeightRule", ["keep", "abs", "unit", "random", "paper"])
 Merge = StrEnum("Merge", ["max", "min", "sum", "mean"])
 

@@ -1,4 +1,4 @@
-"""What commands print: aligned rows for people, one JSON object for programs, a bar on stderr for the patient."""
+"""What commands print: aligned rows for people, one JSON object for programs, a progress bar on stderr."""
 
 from __future__ import annotations
 

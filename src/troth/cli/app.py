@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import troth
-from troth.cli.bench import bench
+from troth.cli.bench import ANY, bench
 from troth.cli.coarsen import LocalHelp, coarsen
 from troth.cli.convert import convert
 from troth.cli.generate import FamilyHelp, generate
@@ -62,6 +62,6 @@ app.command()(verify)
 app.command()(info)
 app.command(cls=FamilyHelp)(generate)
 app.command()(convert)
-app.command()(bench)
 app.command(cls=LocalHelp)(coarsen)
 app.command()(show)
+app.command(hidden=True, context_settings=ANY)(bench)

@@ -160,7 +160,7 @@ def _check_names(source: str, graphs: Iterable[Path], maps: Iterable[Path]) -> N
 def _write(
     levels: list[Level], source: str, output: Path | None, map_file: Path | None
 ) -> tuple[Path | None, Path | None]:
-    """Write what is asked for; returns the two names, None for one of levels of which there are none."""
+    """Write what is asked for; returns the two names, or None where {} stands for levels and there are none."""
     import numpy as np
 
     from troth.io import write_graph, write_mates
@@ -173,15 +173,15 @@ def _write(
     if map_file is not None and EVERY in str(map_file):
         maps = {_numbered(map_file, i): level.map for i, level in coarser}
     elif map_file is not None:
-        where = np.arange(levels[-1].graph.n)
+        coarsest = np.arange(levels[-1].graph.n)
         for level in reversed(levels):
-            where = level.project(where)
-        maps = {map_file: where}
+            coarsest = level.project(coarsest)
+        maps = {map_file: coarsest}
     _check_names(source, graphs, maps)  # all of them, before the first is written
     for name, graph in graphs.items():
         write_graph(graph, name)
-    for name, where in maps.items():
-        write_mates(where, name)
+    for name, numbers in maps.items():
+        write_mates(numbers, name)
     return tuple(file if coarser or EVERY not in str(file) else None for file in (output, map_file))
 
 

@@ -1,7 +1,7 @@
-"""What the user may ask for: the table of families, ``generate`` and the text form ``family:name=value,...``.
+"""The table of families, ``generate``, and the text form ``family:name=value,...``.
 
-Every value is checked here against its row of the table; the functions of ``structures.py`` check only conditions between
-two values.
+Every value is checked here against its row of the table; the functions of ``structures.py`` check only what concerns
+two values together.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def generate(
     """
     asked = read_request(family, weights=weights, seed=seed, dtype=dtype, high=high, **params)
     on, there = _device(asked.family, str(device))
-    with asked.fitting(), there:  # a GPU that is too small is refused in its own words
+    with asked.fitting(), there:  # a GPU without room raises an error of its own
         indptr, indices = asked.make(on)
         return Graph.trusted(
             indptr, indices, on.weigh(indptr, indices, asked.weights, asked.seed, asked.kind, asked.high)
@@ -252,7 +252,7 @@ def split_spec(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _family(name: Any) -> str:
-    """The name without alias."""
+    """The family's full name."""
     if not isinstance(name, str) or not is_spec(name) or ":" in name:
         raise TrothError(f"{name!r} is not a family: choose {', '.join(FAMILIES)}")
     return ALIASES.get(name, name)

@@ -9,8 +9,8 @@ Every structure is simple and symmetric, each row ascending. Three ways to make 
 - *drawn edges* (rmat, erdos-renyi, bipartite, hubs): edge number e is a function of (seed, e); then loops and repeats
   go.
 
-What a family is stands here, once for all devices; the loops are those of ``on``, a module that makes structures on one
-device (``host.py`` or ``troth.cuda.generate``).
+The families are defined here once for all devices. Each function takes ``on``, the module that has the loops for one
+device: ``host.py`` or ``cuda.py``.
 """
 
 from __future__ import annotations

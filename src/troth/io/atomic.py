@@ -1,4 +1,4 @@
-"""Writing that happens whole or not at all: write beside, then rename."""
+"""Writing a file whole or not at all: write to a temporary name beside it, then rename."""
 
 from __future__ import annotations
 

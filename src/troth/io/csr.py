@@ -57,9 +57,9 @@ def open_csr(path: str | Path, mode: str = "r") -> CSR:
 
 
 def in_the_way(path: Path) -> Path | None:
-    """What would be lost if a graph were written here: the first entry beside a graph, or what is no graph itself.
+    """What would be lost if a graph were written here: the first file that is no part of a graph, or the path itself.
 
-    Files whose names begin with a dot, such as .DS_Store, are not missed.
+    None where nothing would be. Files whose names begin with a dot, such as .DS_Store, do not count.
     """
     if not path.exists():
         return None

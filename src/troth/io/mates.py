@@ -14,7 +14,7 @@ from troth.files import load
 from troth.io.atomic import atomic_path, create_binary
 from troth.io.text import Cells, join_cells, scan, scan_parts, to_cells
 
-CHUNK = 2**20  # lines that are put into text at once
+CHUNK = 2**20  # lines that are formatted at a time
 
 
 def read_mates(path: str | os.PathLike) -> np.ndarray:
@@ -28,7 +28,7 @@ def read_mates(path: str | os.PathLike) -> np.ndarray:
 
 
 def read_parts(path: str | os.PathLike, n: int) -> Iterator[np.ndarray]:
-    """``read_mates`` for a graph of n vertices, in parts, in order; how many there are is left to the reader."""
+    """``read_mates`` for a graph of n vertices, in parts, in order; the caller counts the lines."""
     return (_mates(cells, n).astype(np.int32) for cells in scan_parts(Path(path)))
 
 

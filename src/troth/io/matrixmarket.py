@@ -1,4 +1,4 @@
-"""MatrixMarket files through ``scipy.io.mmread``, guarded against what SciPy lets pass or dies of.
+"""MatrixMarket files through ``scipy.io.mmread``, checked first for what SciPy misreads or crashes on.
 
 Coordinate and array; real, integer and pattern; general, symmetric and skew-symmetric. SciPy expands the symmetric ones
 to both triangles. Boisvert, Pozo and Remington, "The Matrix Market exchange formats" (NISTIR 5935, 1996).
@@ -62,10 +62,10 @@ def read(path: Path) -> Matrix:
 
 
 class _Lines:
-    """A stream of checked lines, for SciPy drops what it cannot read of a line: of 1,5 and 1.0D+03 it takes the 1.
+    """A stream of checked lines. SciPy drops the part of a line that it cannot read: of 1,5 and 1.0D+03 it takes the 1.
 
-    It also reads on past the memory of a text that has zero bytes, or no line end at its end. While it works, a thread
-    unpacks and checks the next block.
+    It also reads past the end of a text that has zero bytes, or that does not end with a line end. While SciPy works, a
+    thread unpacks and checks the next block.
     """
 
     def __init__(self, head: Head, stream: BinaryIO, worker: Executor):
@@ -108,11 +108,12 @@ def _skip_digits(text, at):
 
 @kernel
 def _first_wrong(text, width, whole, strict):
-    """Where the first line goes wrong that is not ``width`` numbers, or nothing; the lines before it, and filled ones.
+    """Find the first line that is neither empty nor ``width`` numbers.
 
-    Where none does, the size of the text and all lines. Numbers are whole, but the last one of a line may be a decimal,
-    or a word (left to SciPy), unless ``whole``. Lines may go on unless ``strict``: SciPy takes the first numbers. The
-    text ends with a line end, which ends every loop in here.
+    Returns the place of the error (the size of the text where there is none), how many lines come before it, and how
+    many of those are not empty. Numbers are whole; the last one of a line may be a decimal, or a word, which is left to
+    SciPy, unless ``whole``. Only with ``strict`` is more than ``width`` numbers an error. The text must end with a line
+    end, at which every loop in here stops.
     """
     at = cells = lines = filled = 0
     while at < text.size:
@@ -185,7 +186,7 @@ def _check_head(stream: BinaryIO, path: Path) -> Head:
     return Head(b"".join(lines), form, field, symmetry, (int(sizes[0]), int(sizes[1])))
 
 
-# ---- and back ----
+# ---- writing ----
 
 
 def write(graph: Graph, path: Path) -> None:

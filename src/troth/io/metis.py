@@ -30,7 +30,7 @@ CHUNK = 2**18  # arcs formatted at a time
 
 
 class Header(NamedTuple):
-    line: int  # its place among the lines that are no comments
+    line: int  # its number among the lines that are not comments
     n: int
     m: int
     sizes: bool
@@ -152,8 +152,8 @@ def _lines(graph: Graph, vertex_weights: np.ndarray | None, weighted: bool, begi
         columns.append((place + 1, to_cells(graph.weights[arcs])))
     columns += [(start + j, to_cells(vertex_weights[begin:end, j])) for j in range(lead)]
     cells = np.zeros(int(size.sum()), f"S{max(column.dtype.itemsize for _, column in columns)}")
-    for where, column in columns:
-        cells[where] = column
+    for places, column in columns:
+        cells[places] = column
     tails = np.full(cells.size, ord(" "), np.uint8)
     tails[start + size - 1] = ord("\n")
     return join_cells(cells, tails)

@@ -16,7 +16,7 @@ from troth.neighbours.tables import require, table_to_edges
 
 
 def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None = None) -> Edges:
-    """Read a Parquet file; columns and ids follow the rules of ``troth.interop.tables``."""
+    """Read a Parquet file; columns and ids follow the rules of ``neighbours/tables.py``."""
     parquet = require("pyarrow.parquet")
     with refusing(path, Exception):
         table = parquet.ParquetFile(path).read()

@@ -1,7 +1,7 @@
 """Edge tables as text: one row an edge, cells apart by comma, semicolon, tab or blanks, whatever the extension says.
 
 Lines starting with ``#`` or ``%`` are comments, cells may be quoted, and a header is recognised (see ``_header``).
-Which columns are meant and how ids become vertices is the same as for tables in memory: see ``troth.interop.tables``.
+Which columns are meant and how ids become vertices is the same as for tables in memory: see ``neighbours/tables.py``.
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ def _separator(data: bytes) -> str:
 def _header(cells: Cells, count: int, columns: Sequence[str] | None) -> tuple[list[str] | None, dict[str, int]]:
     """The names in the first row, None where it is an edge, and a note where that is a guess.
 
-    They are names where one of them was asked for, and where all are text that is well known or stands over a number. A
-    number, such as a year, is a name beside well-known ones that stand over numbers.
+    The row is a header where it has a name that was asked for, and where all of it is text and either two of the names
+    are well known or some stand over numbers. A number among them, such as a year, is taken for a name where two names
+    are well known and stand over numbers.
     """
     above, below = cells.kind[:count], cells.kind[count : 2 * count]
     if not (above == TEXT).any():
@@ -109,9 +110,9 @@ def write(graph: Graph, path: Path) -> None:
 
 
 def check_ids(graph: Graph, typed: bool = False) -> None:
-    """Refuse ids that do not read back: parts of lines, and text that is a number of another kind, as 1.5 or -2.
+    """Refuse ids that would not read back: those with line ends, and text such as 1.5 or -2, which reads as a number.
 
-    ``typed``: the table keeps text apart from lines and numbers, as Parquet does.
+    ``typed``: the format has a type for text, as Parquet does, so that only some characters are refused.
     """
     if graph.ids is None or (graph.ids.dtype.kind in "iu" and graph.ids.min(initial=0) >= 0):
         return

@@ -1,4 +1,4 @@
-"""Cells of a text: one compiled scan that METIS files, tables and mates files share, and the way back.
+"""Text to cells: one compiled scan that METIS files, tables and mates files share; and cells to text.
 
 A text is lines of cells. A *separator* of 0 means any run of blanks; another one (comma, tab, semicolon) is strict, so
 that two in a row enclose an empty cell. Lines that start with a comment character are skipped; empty lines are kept as
@@ -346,7 +346,7 @@ def scan_parts(path: Path, size: int = 2**22) -> Iterator[Cells]:
             yield replace(scan(rest, str(path)), before=lines)
 
 
-# ---- and back ----
+# ---- cells to text ----
 
 
 def as_text(names: np.ndarray) -> np.ndarray:

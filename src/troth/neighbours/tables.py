@@ -174,7 +174,7 @@ def decode(names: np.ndarray, where: str) -> np.ndarray:
 
 
 def package_of(table: Any) -> str:
-    """The package whose table this is, be it by way of a subclass; "" where it is none of ours."""
+    """The package whose table this is (a subclass counts too); "" where it is none of the three."""
     return next((name for name in packages_of(table) if name in PACKAGES), "")
 
 
@@ -255,7 +255,7 @@ def _column(table: Any, package: str, place: int) -> np.ndarray:
 def edges_to_table(source: np.ndarray, target: np.ndarray, weight: np.ndarray, like: Any) -> Any:
     """A table with the columns source, target and weight, of the package of ``like``: its name, or one of its tables.
 
-    ``Matching.to_table`` is how users come here.
+    Users call ``Matching.to_table``.
 
     >>> edges_to_table(np.array([0]), np.array([1]), np.array([2.5]), "pyarrow").num_rows
     1

@@ -1,7 +1,7 @@
 """Sparse tensors of torch as matrices, where they are.
 
-torch is imported by nobody here: who has a tensor, has it. Tensors that are not coalesced have repeats, which add up, as
-torch means them. Gradients do not pass through a matching, so tensors are taken without them.
+Nothing here imports torch: whoever has a tensor has imported it. In a tensor that is not coalesced, repeated entries
+add up, as in torch. Gradients do not pass through a matching, so tensors are taken without them.
 """
 
 from __future__ import annotations

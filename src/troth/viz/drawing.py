@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from troth.api.result import Matching
 
 MOST = 2000  # vertices; more cannot be told apart
-NAMED, WEIGHED = 60, 24  # up to so many vertices are named, up to so many edges have their weight written
-READABLE, LARGEST = 11.0, 20.0  # points: discs that names fit into, and the largest
-SMALL = 5.0  # points: no name is smaller
+NAMED, WEIGHED = 60, 24  # graphs with more vertices show no names, with more edges no weights
+READABLE, LARGEST = 11.0, 20.0  # diameters in points: the least that a name fits into, and the largest disc
+SMALL = 5.0  # points: the least size of a name
 MATCHED, OTHER, INK = "#d9480f", "#adb5bd", "#212529"
 
 
@@ -138,7 +138,7 @@ def _new_axes() -> Any:
 
 
 def _frame(ax: Any, places: np.ndarray) -> None:
-    """Equal scales, no axes, and a picture at least a third as high as wide, as a path would not be."""
+    """Equal scales, no axes, and at least a third as high as wide, so that a path is not a mere line."""
     ax.set_aspect("equal")
     ax.axis("off")
     if len(places):

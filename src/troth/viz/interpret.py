@@ -1,9 +1,9 @@
-"""A compiled engine, run by the Python interpreter, so that one can watch what it does.
+"""A compiled engine run by the Python interpreter, so that its steps can be watched.
 
 Numba compiles the Python bodies of kernels and keeps them (``py_func``). ``interpret`` puts an engine together from
-these bodies: the same statements on the same arrays, executed one after another by Python. What has no body is an
-instruction of ``kernels/atomics.py``; with one worker each is a plain access. Nothing is copied or written again: a
-change of the engine changes what is seen here.
+these bodies: the same statements on the same arrays, executed one after another by Python. The atomic instructions of
+``kernels/atomics.py`` have no body; with one worker each is a plain access to an array. No algorithm is written a
+second time: a change of the engine changes what is seen here.
 
 The interpreted engine returns what the compiled one does, mate by mate (``tests/viz/test_interpret.py``); it is some
 hundred times slower.
@@ -42,7 +42,7 @@ def _run_alone(kernel, total, threads, *args, chunk=None, **options):
     return [kernel(0, team.new_cursor(), chunk or max(1, size), *args)]
 
 
-# What one worker does where several would need an instruction, or a team, of their own.
+# What replaces atomic instructions and the team of threads when there is one worker.
 ALONE: dict[Any, Callable] = {
     atomics.load: lambda array, index: array[index],
     atomics.store: lambda array, index, value: array.__setitem__(index, value),

@@ -14,8 +14,8 @@ import numpy as np
 from troth.graph import Graph
 
 SWEEPS = 60
-GAP = 0.5
-LOOSE = 0.1  # the weight of pairs in different components: these only keep out of each other's way
+GAP = 0.5  # the least distance of two vertices, in lengths of an edge
+LOOSE = 0.1  # the weight of pairs in different components, which only need to stay apart
 
 
 def place(g: Graph) -> np.ndarray:
@@ -78,5 +78,5 @@ def _main_axes(hops: np.ndarray) -> np.ndarray:
     squares -= squares.mean(axis=1, keepdims=True)
     values, vectors = (found[..., -2:] for found in np.linalg.eigh(squares))
     vectors *= np.sign(vectors[np.abs(vectors).argmax(axis=0), [0, 1]])
-    spread = np.random.default_rng(0).normal(scale=1e-3, size=(n, 2))  # parts vertices that the axes do not
+    spread = np.random.default_rng(0).normal(scale=1e-3, size=(n, 2))  # separates equal places
     return (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1] + spread

@@ -22,8 +22,8 @@ from troth.viz.stories import tell
 from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, number
 from troth.words import counted
 
-WEIGHED = 120  # up to so many edges have their weight written, where there is room
-INDENT = 4  # blanks of pseudocode
+WEIGHED = 120  # graphs with more edges show no weights
+INDENT = 4  # blanks in front of each inner line of pseudocode
 
 
 def steps(
@@ -73,8 +73,8 @@ def steps(
     graph = as_graph(graph).to("cpu")
     story = tell(graph, algorithm, ties=ties, seed=seed, ranks=ranks, partition=partition, **options)
     given = [f"{key} {value}" for key, value in options.items()]
-    where = [counted(story.ranks, "rank", "ranks"), f"partition {partition or 'block'}"] if story.ranks else []
-    facts = [story.size(), f"ties {ties}, seed {seed}", *where, *given]
+    job = [counted(story.ranks, "rank", "ranks"), f"partition {partition or 'block'}"] if story.ranks else []
+    facts = [story.size(), f"ties {ties}, seed {seed}", *job, *given]
     name = str(name or "a graph")
     home = files("troth.viz")
     return Template(home.joinpath("page.html").read_text(encoding="utf-8")).substitute(

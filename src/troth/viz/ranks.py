@@ -1,12 +1,13 @@
 """A traced job: the real engine of a PGAS variant on real MPI ranks, each of which keeps a log.
 
 ``trace`` starts ``mpiexec -n RANKS python -m troth.viz.ranks FOLDER`` and returns the logs as one list. In every rank
-the compiled steps (``mpi/steps.py``), the reads of remote words and the meetings of all ranks are wrapped, so that each
-leaves an event; nothing else differs from ``troth match --device mpi``. An event is stamped by the machine's clock when
-a step has changed the own words, which is before they are published, and when a read has ended: so whoever saw a word
-comes after the one who wrote it. Before each one-sided operation the ranks take turns by the clock, each in slots of
-its own: a page where one rank does everything before the next begins would show little. How the asynchronous variants
-interleave still differs from run to run, as it does on a cluster; the mates do not.
+the compiled steps (``ranks/steps.py``), the reads of remote words and the barriers and sums of all ranks are wrapped,
+so that each leaves an event; nothing else differs from ``troth match --device mpi``.
+
+An event has the time of the machine's clock: a write gets it before the word is published, a read after it has ended.
+So whoever saw a word comes after the one who wrote it. Before each one-sided operation a rank waits for its own slot of
+the clock; otherwise one rank might do everything before the next begins, and the page would show little. How the
+asynchronous variants interleave still differs from run to run, as it does on a cluster; the mates do not.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from troth.ranks.job import launched_rank, launcher
 from troth.viz.interpret import watched
 
 SLOT = 2_000_000  # nanoseconds
-# Open MPI 4 and 5 refuse more ranks than cores unless they are told; a page is in no hurry.
+# Open MPI 4 and 5 refuse more ranks than cores unless these are set; a page need not be made fast.
 CROWDED = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 
 
@@ -135,11 +136,11 @@ class Log:
         if len(woken):
             self.add(kind, vertices=self.names(woken))
 
-    # what is no compiled step
+    # what is not a compiled step
 
     def on_read(self, at):
         yield
-        copy = getattr(at, "copy", 0)  # sync-poll has two, and reads both to one place
+        copy = getattr(at, "copy", 0)  # sync-poll has two copies, and reads both into one array
         told = self._told(at.ghosts, at.self.word)
         new = [word for word in told if word != self.known.get((copy, word[0]), [word[0], -1, 0])]
         self.known.update(((copy, word[0]), word) for word in new)
@@ -155,7 +156,7 @@ class Log:
         self.add("barrier")
 
     def on_sum_over(self, at):
-        self.add("sum")  # stamped when the rank comes, as at a barrier
+        self.add("sum")  # its time is that of the rank's arrival, as at a barrier
         event = self.events[-1]
         event["total"] = yield
 

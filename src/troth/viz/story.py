@@ -2,8 +2,8 @@
 
 A story watches an engine (``interpret.py``, or ``ranks.py`` for the cluster) and keeps, between its frames, what can be
 seen at each vertex: whether it has been processed, its mate, the neighbour that it points at, a note, its colour.
-``frame`` takes a picture of it all, with the current vertices and those that they look at, a caption, and the line of
-the pseudocode that was executed. A story only reads the engine's arrays: it decides nothing.
+``frame`` records all of it, with the current vertices and those that they look at, a caption, and the line of the
+pseudocode that was executed. A story only reads the engine's arrays: it decides nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Vertex(NamedTuple):
 
     role: str  # one of the five above
     mate: int  # -1: none
-    points: int  # where its standing offer, its hand or its wish goes; -1: nowhere
+    points: int  # the neighbour that its offer, its hand or its wish goes to; -1: none
     note: str = ""  # written beside it
     colour: str = ""  # "blue", "red" or neither
 
@@ -41,7 +41,7 @@ class Arrow(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """One picture."""
+    """What is shown at one moment."""
 
     line: int  # of the pseudocode; -1: none
     caption: str
@@ -80,7 +80,7 @@ class Story:
         candidate: Iterable[int] = (),
         arrows: Iterable[Arrow] = (),
     ) -> None:
-        """Take a picture; ``line`` is a key of ``lines``."""
+        """Add a frame; ``line`` is a key of ``lines``."""
         current, candidate = {int(v) for v in current}, {int(v) for v in candidate}
 
         def role(v: int) -> str:
@@ -92,8 +92,8 @@ class Story:
 
         state = zip(self.mate, self.points, self.note, self.colour, strict=True)
         vertices = tuple(Vertex(role(v), *values) for v, values in enumerate(state))
-        where = list(self.lines).index(line) if line else -1
-        self.frames.append(Frame(where, caption, vertices, tuple(arrows)))
+        line_number = list(self.lines).index(line) if line else -1
+        self.frames.append(Frame(line_number, caption, vertices, tuple(arrows)))
 
     def begin(self) -> None:
         """The first frame: nothing has happened."""

@@ -19,8 +19,8 @@ from troth.viz.stories.pgas import AsyncNotify, AsyncPoll, Pgas, SyncNotify, Syn
 from troth.viz.stories.suitor import Suitor
 from troth.viz.story import Story
 
-MOST = 200  # vertices; a page of more shows nothing to anybody
-MOST_RANKS = 8  # whose regions have colours of their own
+MOST = 200  # vertices; more could not be told apart on a page
+MOST_RANKS = 8  # there are so many colours for the regions of ranks
 STORIES: dict[str, type[Story]] = {
     "suitor": Suitor,
     "locally-dominant": LocallyDominant,
@@ -61,7 +61,7 @@ def tell(
         if "batch" in chosen and "batch" not in options:
             chosen["batch"] = 1  # one vertex at a time
         name = "block" if partition is None else str(partition)
-        check_name(name)  # refused here, since the ranks would each say it
+        check_name(name)  # refused here, once; otherwise every rank would refuse it
         count = check("ranks", 3 if ranks is None else ranks, whole(1, MOST_RANKS, text=True))
         words = {"algorithm": algorithm, "ties": ties, "seed": request.seed, "partition": name, **chosen}
         story.replay(count, words)

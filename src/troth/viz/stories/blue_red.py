@@ -1,4 +1,4 @@
-"""Blue-red: colour, propose, respond, match, as on the slides of Fagginger Auer and Bisseling."""
+"""Blue-red: colour, propose, respond, match, the steps of Fagginger Auer and Bisseling."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Handshake(Story):
     """Watches whole rounds, since all vertices act at once."""
 
     title = "One-way handshaking"
-    reference = "Rutgers CS 314 project, 2020, after J. Cohen and P. Castonguay, GTC 2012"
+    reference = "J. Cohen and P. Castonguay, GTC 2012, as a course project of 2020 has it"
     lines = LINES
     pointing = "extended hand"
     hands = True

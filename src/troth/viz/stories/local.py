@@ -1,4 +1,4 @@
-"""Local greedy: vertices one by one, in random order, as on the slides of Fagginger Auer and Bisseling."""
+"""Local greedy: vertices one by one, in random order; a baseline of Fagginger Auer and Bisseling."""
 
 from __future__ import annotations
 

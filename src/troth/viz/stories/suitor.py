@@ -1,7 +1,7 @@
-"""Suitor: offers, refusals, displacements. The slides of Naim et al. 2016 show the same, suitor and offer beside each.
+"""Suitor: offers, refusals, displacements; beside each vertex its suitor and the offer, as Naim et al. show it (2016).
 
-The engine has three ways to go, and each is told by its own pseudocode: first choices in a stream and then a queue; in
-waves, where all weights are equal; and down sorted rows, which is Algorithm 3 as the slides play it (``presort``).
+The engine has three ways to work, and each has its own pseudocode: first choices in a stream, then a queue; in waves,
+where all weights are equal; and with sorted rows (``presort``), which is Algorithm 3 of Naim et al. as they play it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Suitor(Story):
     lines = IN_A_STREAM
     pointing = "offer that stands"
     noting = "suitor : offer"
-    looked = False  # the offer to come was already announced by a look
+    looked = False  # whether the last frame has announced the offer that comes now
 
     def on_propose_wave(self, at) -> None:
         self.lines = IN_WAVES

@@ -1,0 +1,356 @@
+"""Random colours, blue proposes to red: the figures of the slides of Fagginger Auer and Bisseling 2011."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import mean
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bench import engines, figures, one_round
+from bench.experiments import blue_red_p
+from bench.setting import Setting, Task, digest
+from bench.verdicts import IDEAL, WEIGHT, held, reached
+from troth.engines import promises_dominance
+
+if TYPE_CHECKING:
+    from bench.report import Page
+    from troth.graph import Graph
+
+NAME = "blue-red"
+TITLE = "How good and how fast are random colours?"
+SOURCE = "Fagginger Auer and Bisseling 2011, the slides: saturation, choice of p, scaling, results"
+QUESTION = (
+    "Vertices are coloured blue with probability p, else red; blue ones propose, red ones respond. How much is matched "
+    "by each round? Which p matches the most? How does it scale with threads, and how do its size, weight and time "
+    "compare with serial greedy matching?"
+)
+METHOD = (
+    "As in the slides, results are averages over 32 random orders (seeds), and times are of matching alone: the sort "
+    "into a random order is not counted. Local greedy matching, which visits vertices in random order and takes a "
+    "random or the heaviest free neighbour, and global greedy matching, which sorts the edges, run on one thread; "
+    "blue-red runs on all threads, and on the GPU where there is one. The fraction that one round matches is measured "
+    "over p on random graphs: on large ones of average degrees 4, 16 and 64, and on many copies of small ones of a "
+    "given density. It is compared with the slides' formula for large graphs, with their formula for n vertices of "
+    "density d, and with the exact expectation, which conditions on the number of red vertices."
+)
+ORDERS = {"tiny": 4, "small": 32, "full": 32}
+FEW = 4  # runs of an engine that gives one matching, whatever the order
+ENOUGH = {"tiny": 0.1, "small": 3.0, "full": 8.0}  # seconds after which there are no further orders
+PATIENCE = {"tiny": 0.1, "small": 1.0, "full": 2.0}  # seconds after which a number of threads is not repeated
+GRAPHS = {
+    "tiny": ("delaunay-tiny", "rmat-tiny"),
+    "small": ("mesh-100k", "delaunay-100k", "rmat-130k", "erdos-renyi-130k", "structural-400k", "rgg-1m", "rmat-1m"),
+    "full": (
+        "road-100k",
+        "delaunay-400k",
+        "rmat-1m",
+        "rgg-1m",
+        "erdos-renyi-1m",
+        "mesh-1m",
+        "delaunay-3m",
+        "rgg-3m",
+        "structural-4m",
+        "social-6m",
+    ),
+}
+SCALED = {
+    "tiny": ("rmat-tiny",),
+    "small": ("rgg-1m", "rmat-1m"),
+    "full": ("structural-4m", "mesh-8m", "erdos-renyi-8m"),
+}
+THREADS = (1, 2, 4, 8, 16, 32, 64)
+
+
+class Baseline(NamedTuple):
+    """Serial greedy matching: its name, blue-red's mode against it, what is compared, and what the slides say."""
+
+    name: str
+    mode: str
+    what: str
+    speedup: float  # the greatest of the slides
+    quality: str
+    holds: Callable[[float], bool]  # of blue-red's per cent of the baseline, on average
+    why: str = ""
+
+
+BASELINES = {
+    "local-random@cpu:threads=1": Baseline(
+        "local random", "random", "cardinality", 6.8,
+        "the quality of random matching is similar to that of serial local random matching",
+        lambda share: abs(share - 100) <= WEIGHT,
+    ),
+    "local-weighted@cpu:threads=1": Baseline(
+        "local weighted", "weighted", "weight", 5.6,
+        "the quality is better than that of serial local weighted matching",
+        lambda share: share > 100,
+        "a blue vertex can ask red neighbours alone, about half of them, where local matching chooses among all",
+    ),
+    "greedy@cpu:threads=1": Baseline(
+        "global greedy", "weighted", "weight", 37.0,
+        "compared with a global greedy weighted matching the quality is worse",
+        lambda share: share < 100,
+    ),
+}  # fmt: skip
+DEFAULTS = ("suitor@cpu", "suitor@cuda")
+CORES = 8  # of the slides' machine
+LARGE = {"tiny": 1024, "small": 2**15, "full": 2**18}  # vertices of the large random graphs
+DEGREES = (4, 16, 64)
+SAMPLES = {"tiny": 2000, "small": 40_000, "full": 200_000}  # vertices of all copies of a small random graph together
+COPIES = ((8, 1.0), (32, 0.25), (128, 0.02))  # n and d
+
+
+def blue_red(device: str, mode: str) -> str:
+    return f"blue-red@{device}:mode={mode}"
+
+
+def tasks(setting: Setting) -> list[Task]:
+    wanted = {each.name: each for each in setting.instances}
+    compared = [name for name in GRAPHS[setting.size] if name in wanted]
+    scaled = [name for name in SCALED[setting.size] if name in wanted]
+    if setting.graphs or setting.folder:
+        compared = scaled = list(wanted)
+    ours = [blue_red(device, mode) for device in ("cpu", "cuda") for mode in ("random", "weighted")]
+    able = setting.able([*ours, *BASELINES, *DEFAULTS])
+    teams = [f"blue-red@cpu:threads={count}" for count in THREADS if count <= setting.cores]
+    teams = [name for name in teams if setting.wants(name)]
+    found = []
+    for name in dict.fromkeys([*compared, *scaled]):
+        cost = 0.1 + wanted[name].edges / 2e6
+        if name in compared:
+            found += [Task(name, engine, {"part": "orders"}, cost) for engine in able]
+        if name in scaled:
+            found += [Task(name, engine, {"part": "threads"}, cost) for engine in teams]
+    for engine in [engine for engine in reversed(ours) if engine in able and "random" in engine][:1]:
+        for degree in DEGREES:
+            found.append(Task(f"erdos-renyi:n={LARGE[setting.size]},degree={degree}", engine, {"part": "p"}))
+        for n, d in COPIES:
+            found.append(Task("", engine, {"part": "p", "n": n, "d": d}))
+    return found
+
+
+def measure(task: Task, setting: Setting) -> dict[str, Any]:
+    if task.params["part"] == "threads":
+        found = setting.match(task.graph, task.engine, budget=PATIENCE[setting.size])
+        return {name: found[name] for name in ("seconds", "mates")}
+    contender = engines.read(task.engine)
+    if task.params["part"] == "orders":
+        return average(setting.load(task.graph, contender.device), contender, setting)
+    if task.graph:
+        graph = setting.load(task.graph, contender.device)
+        n, d = graph.n, 2 * graph.m / (graph.n * (graph.n - 1))
+    else:
+        n, d = task.params["n"], task.params["d"]
+        graph = one_round.copies(n, d, SAMPLES[setting.size] // n, setting.seed).to(contender.device)
+    return {"n": n, "d": d, **one_round.over_p(graph, contender.device, setting)}
+
+
+def average(graph: Graph, contender: engines.Contender, setting: Setting) -> dict[str, Any]:
+    """Seconds, weight and pairs for each of 32 orders, and the fractions matched after each round of the first."""
+    import troth
+
+    words = {"threads": contender.threads or setting.threads, **contender.options}
+
+    def once(g: Graph, seed: int):
+        return troth.match(g, algorithm=contender.algorithm, device=contender.device, seed=seed, **words)
+
+    once(graph, setting.seed)  # compiles
+    graph.bits_range()
+    seconds, weights, pairs, first, last = [], [], [], [], None
+
+    def call() -> None:
+        nonlocal last
+        last = once(graph, setting.seed + len(seconds))
+        phases = last.stats["seconds"]
+        seconds.append(next(phases[name] for name in ("visit", "kernels", "match") if name in phases))
+        weights.append(last.weight)
+        pairs.append(last.cardinality)
+        first.extend(last.stats.get("fractions", []) if len(seconds) == 1 else [])
+
+    orders = FEW if promises_dominance(contender.algorithm) else ORDERS[setting.size]
+    setting.repeat(call, orders, ENOUGH[setting.size])
+    report = troth.verify(graph, last, certify=False)
+    if not report:
+        raise AssertionError(f"{contender.label}: {report.reason}")
+    return {
+        "n": graph.n,
+        "m": graph.m,
+        "seconds": seconds,
+        "weight": mean(weights),
+        "cardinality": mean(pairs),
+        "fractions": first,
+        "mates": digest(last.mate),
+    }
+
+
+# ---- what it shows ----
+
+
+def present(records: list[dict[str, Any]], page: Page) -> None:
+    parts: dict[str, list[dict[str, Any]]] = {"orders": [], "threads": [], "p": []}
+    for record in records:
+        parts[record["params"]["part"]].append(record)
+    runs: dict[str, dict[str, dict[str, Any]]] = {}  # by graph and engine; graphs by edges
+    for record in sorted(parts["orders"], key=lambda each: each["result"]["m"]):
+        row = record["result"] | {"seconds": mean(record["seconds"]), "orders": len(record["seconds"])}
+        runs.setdefault(record["graph"], {})[record["engine"]] = row
+    results = sorted((record["result"] for record in parts["p"]), key=lambda each: each["d"])
+    _rounds(runs, page)
+    blue_red_p.large_graphs([each for each in results if each["n"] >= LARGE["tiny"]], page)
+    blue_red_p.small_graphs([each for each in results if each["n"] < LARGE["tiny"]], page)
+    _threads(parts["threads"], page)
+    _quality(runs, page)
+    _speed(runs, page)
+    _default(runs, page)
+    page.table([_cells(graph, engine, row) for graph in runs for engine, row in runs[graph].items()], "All averages")
+
+
+def _rounds(runs: dict, page: Page) -> None:
+    curves = {}
+    for graph, found in runs.items():
+        row = found.get(blue_red("cpu", "weighted")) or found.get(blue_red("cuda", "weighted"))
+        if row and row["fractions"]:
+            curves[graph] = [100 * each for each in row["fractions"]]
+    if not curves:
+        return
+    need = [next(r for r, matched in enumerate(curve, 1) if matched >= 0.95 * curve[-1]) for curve in curves.values()]
+    whole = [len(curve) for curve in curves.values()]
+    figure, ax = figures.new(height=4.4)
+    for number, (graph, curve) in enumerate(curves.items()):
+        ax.plot(range(len(curve) + 1), [0, *curve], label=graph, **figures.style(number))
+    ax.set_xlim(0, 2 * max(need))
+    ax.set_ylim(0, 101)
+    ax.set_xlabel("rounds")
+    ax.set_ylabel("vertices matched, in per cent")
+    figures.whole_numbers(ax)
+    figures.legend(ax)
+    page.figure(figure, "rounds", f"Vertices matched after each round, in per cent; weighted, p = {one_round.P}.")
+    page.claim(
+        "the fraction of matched vertices saturates with the number of iterations (a figure; no number is given)",
+        f"95 per cent of what is matched in the end is matched by {min(need)} to {max(need)} rounds, on {len(need)} "
+        f"graphs; all rounds are {min(whole)} to {max(whole)}",
+        held(all(2 * few <= rounds for few, rounds in zip(need, whole, strict=True))),
+    )
+
+
+# ---- against serial matching ----
+
+
+def _threads(records: list[dict[str, Any]], page: Page) -> None:
+    lines: dict[str, dict[float, float]] = {}
+    for record in records:
+        lines.setdefault(record["graph"], {})[engines.read(record["engine"]).threads] = min(record["seconds"])
+    lines = {graph: found for graph, found in lines.items() if 1 in found and len(found) > 1}
+    if not lines:
+        return
+    figure, ax = figures.new()
+    figures.scaling(ax, lines)
+    figures.legend(ax)
+    page.figure(figure, "threads", "Time of weighted blue-red matching against threads; thin dots are ideal.")
+    most = max(max(found) for found in lines.values())
+    asked = max(count for found in lines.values() for count in found if count <= CORES)
+    speedups = [found[1] / found[asked] for found in lines.values() if asked in found]
+    best = max(found[1] / spent for found in lines.values() for spent in found.values())
+    range_of = f"{min(speedups):.1f} to {max(speedups):.1f}"
+    page.claim(
+        "the implementation on CPU threads (TBB) scales over 8 cores (a figure; no number is given)",
+        f"{asked} threads are {range_of} times as fast as one, on {len(speedups)} graphs; the most, with up "
+        f"to {most} threads, is {best:.1f}",
+        "not tested" if asked < CORES else held(min(speedups) > IDEAL * asked),
+        "probably since all threads share one memory, whose answers blue-red mostly waits for",
+    )
+
+
+def _quality(runs: dict, page: Page) -> None:
+    rows: dict[str, dict[str, float]] = {}
+    for engine, base in BASELINES.items():
+        for graph, found in runs.items():
+            ours = found.get(blue_red("cpu", base.mode)) or found.get(blue_red("cuda", base.mode))
+            if ours and engine in found:
+                name = f"{'size' if base.what == 'cardinality' else 'weight'}, against {base.name}"
+                rows.setdefault(graph, {})[name] = 100 * ours[base.what] / found[engine][base.what]
+    if not rows:
+        return
+    figure, ax = figures.new(height=0.36 * len(rows) + 2.1)
+    figures.dots(ax, rows)
+    ax.set_xscale("linear")
+    ax.axvline(100, color=figures.INK, linewidth=0.8)
+    ax.set_xlabel("per cent of serial matching")
+    figures.legend(ax, 1)
+    orders = max(row["orders"] for found in runs.values() for row in found.values())
+    page.figure(
+        figure, "quality", f"What blue-red finds, in per cent of serial matching; averages over {orders} orders."
+    )
+    for base in BASELINES.values():
+        shares = [share for found in rows.values() for name, share in found.items() if name.endswith(base.name)]
+        if shares:
+            middle, what = mean(shares), "pairs" if base.what == "cardinality" else "weight"
+            page.claim(
+                base.quality,
+                f"{min(shares):.1f} to {max(shares):.1f} per cent of its {what}, {middle:.1f} on average of "
+                f"{len(shares)} graphs",
+                held(base.holds(middle)),
+                base.why,
+            )
+
+
+def _speed(runs: dict, page: Page) -> None:
+    panels: dict[str, dict[str, dict[str, float]]] = {}  # by device, graph and baseline
+    for device in ("cpu", "cuda"):
+        for graph, found in runs.items():
+            for engine, base in BASELINES.items():
+                ours = found.get(blue_red(device, base.mode))
+                if ours and engine in found:
+                    row = panels.setdefault(device, {}).setdefault(graph, {})
+                    row[f"over {base.name}"] = found[engine]["seconds"] / ours["seconds"]
+    if not panels:
+        return
+    figure, axes = figures.new(len(panels), height=0.36 * len(runs) + 1.4, share=True)
+    for ax, (device, rows) in zip([axes] if len(panels) == 1 else axes, panels.items(), strict=True):
+        figures.dots(ax, rows)
+        ax.axvline(1, color=figures.INK, linewidth=0.8)
+        ax.set_title(f"blue-red on the {engines.PLACE[device]}", loc="left")
+    ax.set_xlabel("times as fast as serial matching")
+    figures.legend_below(figure)
+    page.figure(figure, "speedup", "How many times as fast as serial matching blue-red is; averages over the orders.")
+    for base in BASELINES.values():
+        name, best = f"over {base.name}", {}
+        for device, rows in panels.items():
+            if found := [(row[name], graph) for graph, row in rows.items() if name in row]:
+                best[device] = max(found)
+        if not best:
+            continue
+        most = max(speedup for speedup, _ in best.values())
+        able = "cuda" in panels or page.machine.get("cores", 0) >= CORES
+        page.claim(
+            f"speedups up to {base.speedup:g} over serial {base.name} matching",
+            "; ".join(f"{engines.PLACE[on]}: up to {speedup:.1f} ({graph})" for on, (speedup, graph) in best.items()),
+            reached(most, base.speedup) if able or most > base.speedup else "not tested",
+        )
+
+
+def _default(runs: dict, page: Page) -> None:
+    """Beside the slides: what the default of troth does on the same graphs."""
+    for default in DEFAULTS:
+        device = engines.read(default).device
+        name = blue_red(device, "weighted")
+        both = [found for found in runs.values() if default in found and name in found]
+        if both:
+            time = [found[default]["seconds"] / found[name]["seconds"] for found in both]
+            weight = [100 * found[name]["weight"] / found[default]["weight"] for found in both]
+            page.finding(
+                f"{engines.label(default)} takes {min(time):.2f} to {max(time):.2f} of the time of weighted blue-red, "
+                f"which finds {min(weight):.1f} to {max(weight):.1f} per cent of its weight."
+            )
+
+
+def _cells(graph: str, engine: str, row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "graph": graph,
+        "edges": row["m"],
+        "engine": engines.label(engine),
+        "milliseconds": 1e3 * row["seconds"],
+        "weight": row["weight"],
+        "pairs": row["cardinality"],
+        "rounds": len(row["fractions"]) or None,
+        "orders": row["orders"],
+    }

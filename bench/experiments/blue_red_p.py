@@ -1,0 +1,113 @@
+"""The choice of p, the probability of blue: what one round matches, beside the slides' formulas (part of blue-red)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bench import figures, one_round
+from bench.verdicts import CLOSE, held
+
+if TYPE_CHECKING:
+    from bench.report import Page
+
+DASHED, SOLID = {"linestyle": (0, (5, 1.5)), "linewidth": 1.2}, {"linestyle": "-", "linewidth": 1.2}
+
+
+def large_graphs(results: list[dict[str, Any]], page: Page) -> None:
+    import numpy as np
+
+    if not results:
+        return
+    p = np.linspace(0.01, 0.99, 99)
+    degrees = [each["d"] * each["n"] for each in results]
+    figure, ax = figures.new()
+    ax.plot(p, one_round.limit(p), color=figures.INK, label="slides, equation (2)", **SOLID)
+    ax.axvline(one_round.P, color=figures.INK, linewidth=0.8, linestyle=":")
+    for number, (degree, each) in enumerate(zip(degrees, results, strict=True)):
+        _points(ax, each, f"measured, degree {degree:.0f}", number)
+    _p_axes(ax)
+    page.figure(
+        figure,
+        "p",
+        f"Fraction matched by one round on large random graphs ({results[0]['n']:,} vertices), over p, and the slides' "
+        f"equation (2). The dotted line is at p = {one_round.P}.",
+    )
+    dense, best = results[-1], one_round.best_p()
+    measured = one_round.top(dense["p"], dense["fraction"])
+    page.claim(
+        f"for large random graphs one should choose p about {one_round.P}, where equation (2) is greatest",
+        f"equation (2) is greatest at {best:.5f}, with {one_round.limit(best):.4f}; what was measured at degree "
+        f"{degrees[-1]:.0f} is greatest at {measured:.3f}, with {max(dense['fraction']):.4f}",
+        held(abs(best - one_round.P) < 5e-6 and abs(measured - one_round.P) < CLOSE),
+    )
+    apart = [_distance(each, one_round.limit) for each in results]
+    page.claim(
+        "in large random graphs the expected fraction is about 2 (1 - p) (1 - exp(-p / (1 - p)))",
+        f"at degree {degrees[-1]:.0f} the measured fraction is from it by at most {apart[-1]:.4f}, over all p",
+        held(apart[-1] < CLOSE),
+    )
+    words = ", ".join(f"{apart[at]:.3f} at degree {degrees[at]:.0f}" for at in range(len(results)))
+    page.claim(
+        "that fraction is independent of edge density",
+        f"it is from the measured one by at most {words}",
+        held(max(apart) < CLOSE),
+        "in sparse graphs some blue vertices have no red neighbour, which the limit does not count",
+    )
+
+
+def small_graphs(results: list[dict[str, Any]], page: Page) -> None:
+    import numpy as np
+
+    if not results:
+        return
+    p = np.linspace(0.01, 0.99, 99)
+    figure, (above, below) = figures.new(2, height=3.4, share=True)
+    theirs, ours = [], []
+    for number, each in enumerate(results):
+        n, d, colour = each["n"], each["d"], figures.style(number)["color"]
+        _points(above, each, f"measured, n = {n}, d = {d:g}", number)
+        slides, right = (lambda x, n=n, d=d: one_round.finite(x, n, d)), (lambda x, n=n, d=d: one_round.exact(x, n, d))
+        for formula, line, apart in ((slides, DASHED, theirs), (right, SOLID, ours)):
+            above.plot(p, [formula(x) for x in p], color=colour, **line)
+            marker = {"marker": figures.style(number)["marker"], "markersize": 3.5}
+            below.plot(each["p"], _differences(each, formula), color=colour, **line, **marker)
+            apart.append(_distance(each, formula))
+    above.plot([], [], color=figures.INK, label="slides, for n and d", **DASHED)
+    above.plot([], [], color=figures.INK, label="exact expectation", **SOLID)
+    below.axhline(0, color=figures.INK, linewidth=0.8)
+    below.set_ylabel("formula less measured")
+    _p_axes(above, below)
+    page.figure(
+        figure, "density", "Fraction matched by one round on small random graphs of n vertices and density d, over p."
+    )
+    words = ", ".join(f"{theirs[at]:.3f} (n = {each['n']}, d = {each['d']:g})" for at, each in enumerate(results))
+    page.claim(
+        "for n vertices and density d the expected number of red vertices that get a proposal is about "
+        "n (1 - p) (1 - (1 - p d / (1 + (1 - p) (d (n - 1) - 1)))^(n - 1))",
+        f"twice that, over n, is from the measured fraction by at most {words}; the exact expectation, which looks at "
+        f"the number of red vertices, by at most {max(ours):.3f}",
+        held(max(theirs) < CLOSE),
+        "it divides by the mean number of red neighbours, and in small graphs their number varies much",
+    )
+
+
+def _points(ax: Any, found: dict[str, Any], name: str, number: int) -> None:
+    look = figures.style(number) | {"linestyle": "none", "markersize": 4.5}
+    ax.plot(found["p"], found["fraction"], label=name, **look)
+
+
+def _p_axes(ax: Any, below: Any = None) -> None:
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 0.7)
+    ax.set_ylabel("fraction matched")
+    (below or ax).set_xlabel("p, the probability of blue")
+    figures.legend(ax)
+
+
+def _differences(found: dict[str, Any], formula: Callable[[float], float]) -> list[float]:
+    return [formula(p) - measured for p, measured in zip(found["p"], found["fraction"], strict=True)]
+
+
+def _distance(found: dict[str, Any], formula: Callable[[float], float]) -> float:
+    return max(map(abs, _differences(found, formula)))

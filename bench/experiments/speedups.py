@@ -1,0 +1,157 @@
+"""GPU-Suitor against the others, as ratios of time: figure 3 of Naim et al. 2015."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from bench import engines, figures
+from bench.experiments import runtimes
+from bench.experiments.runtimes import DEFAULT, GPU_LD, PAPER, cpu_threads, in_range, label, on_threads
+from bench.store import by_engine, common
+from bench.verdicts import reached, reached_share
+
+if TYPE_CHECKING:
+    from bench.report import Page
+
+NAME = "speedups"
+RECORDS = "runtimes"
+TITLE = "How much faster is GPU-Suitor?"
+SOURCE = "Naim et al. 2015, section 5.2 and figure 3; slide 30"
+QUESTION = (
+    "How many times as fast as GPU-LD, and as both algorithms on 2 and on 16 CPU threads, is GPU-Suitor, and on how "
+    "many graphs is that 1 to 10 times, 10 to 100 times, or more?"
+)
+METHOD = (
+    "The measurements are those of runtimes, on graphs of about a million edges and more, as in the paper (on all, "
+    "where none is that large). A speedup is the other's time over GPU-Suitor's on the same graph; each curve is in "
+    "its own decreasing order. What the paper calls GPU-Suitor is NoSync, with 128 threads a block and 8 vertices a "
+    "warp; troth's own kernels, the default, are drawn beside it. Without a GPU, Suitor on the most CPU threads stands "
+    "in. The paper's numbers are compared with those of NoSync."
+)
+tasks, measure = runtimes.tasks, runtimes.measure
+
+BINS = {"slower": (0, 1), "1 to 10x": (1, 10), "10 to 100x": (10, 100), "over 100x": (100, float("inf"))}
+# Section 5.2: 115, "about 100" and 15 of 269 graphs; of the rest it says nothing.
+PAPER_COUNTS = {"1 to 10x": 115, "10 to 100x": 100, "over 100x": 15, "the rest": 39}
+PAPER_LABEL = "GPU-LD, in the paper"
+PAPER_GREATEST = {  # section 5.2
+    on_threads("suitor", 2): 20,
+    on_threads("suitor", 16): 5,
+    on_threads("locally-dominant", 2): 40,
+    on_threads("locally-dominant", 16): 16,
+}
+
+
+def speedups(times: dict[str, dict[str, float]], hero: str) -> dict[str, list[float]]:
+    """How many times as fast as each of the others the hero is, by graph, in decreasing order."""
+    rivals = [name for name in times if name not in (DEFAULT, PAPER, hero)]
+    found = {name: [times[name][g] / times[hero][g] for g in common(times, [hero, name])] for name in rivals}
+    return {name: sorted(ratios, reverse=True) for name, ratios in found.items() if ratios}
+
+
+def counts(ratios: list[float]) -> dict[str, int]:
+    """On how many graphs the ratio lies in each of the paper's ranges.
+
+    >>> counts([0.5, 1.0, 30.0])
+    {'slower': 1, '1 to 10x': 1, '10 to 100x': 1, 'over 100x': 0}
+    """
+    return {name: sum(low <= ratio < high for ratio in ratios) for name, (low, high) in BINS.items()}
+
+
+def present(records: list[dict[str, Any]], page: Page) -> None:
+    times = by_engine(in_range(records))
+    heroes = [name for name in (PAPER, DEFAULT) if name in times]
+    on_gpu = bool(heroes)
+    if not on_gpu:
+        heroes = [on_threads("suitor", max(cpu_threads(times), default=0))]
+        page.note("No GPU was measured here: Suitor on the most CPU threads stands in for GPU-Suitor.")
+    else:
+        page.note(
+            "Speedups over CPU threads are those of the machines as well: the paper's K40 has 2.8 times the memory "
+            "bandwidth of its two CPUs (288 over 2 x 51.2 GB/s)."
+        )
+    found = {hero: speedups(times, hero) for hero in heroes if hero in times}
+    found = {hero: ratios for hero, ratios in found.items() if ratios}
+    if found:
+        _curves(found, page)
+        _shares(found, page)
+        page.table(_rows(found), "Graphs by speedup, beside the paper's counts", opened=True)
+    for hero, ratios in found.items():
+        spelled = "; ".join(
+            f"{figures.ratio(median(each))} times as fast as {label(name)} ({figures.ratio(each[-1])} to "
+            f"{figures.ratio(each[0])})"
+            for name, each in ratios.items()
+        )
+        page.finding(f"{label(hero)} is, in the median and from least to most, {spelled}.")
+    _claims(found if on_gpu else {}, page)
+
+
+def _curves(found: dict[str, dict[str, list[float]]], page: Page) -> None:
+    figure, axes = figures.new(len(found), height=3.3)
+    for ax, (hero, ratios) in zip([axes] if len(found) == 1 else axes, found.items(), strict=True):
+        figures.sorted_curves(ax, {label(name): each for name, each in ratios.items()})
+        ax.axhline(1, color=figures.INK, linewidth=0.8)
+        ax.set_title(f"{label(hero)} against", loc="left")
+        ax.set_ylabel("times as fast")
+        figures.plain(ax.yaxis)
+    ax.set_xlabel("graphs, each curve in its own order")
+    figures.legend_below(figure)
+    page.figure(figure, NAME, "The others' time over that of Suitor, each curve in its own decreasing order.")
+
+
+def _shares(found: dict[str, dict[str, list[float]]], page: Page) -> None:
+    """The paper's counts beside ours, as shares of the graphs."""
+    rows: list[dict[str, dict[str, float]]] = []
+    for hero, ratios in found.items():
+        rows.append({label(name): counts(each) for name, each in ratios.items()})
+        if hero == PAPER and GPU_LD in ratios:
+            rows[-1] = {PAPER_LABEL: dict.fromkeys(BINS, 0) | PAPER_COUNTS} | rows[-1]
+    figure, axes = figures.new(len(rows), height=0.3 * max(map(len, rows)) + 1.2, share=True)
+    for ax, hero, row in zip([axes] if len(rows) == 1 else axes, found, rows, strict=True):
+        figures.shares(ax, row)
+        ax.set_title(f"{label(hero)} against", loc="left")
+    ax.set_xlabel("share of the graphs (%)")
+    figures.legend_below(figure)
+    beside = ", and the paper's count" if PAPER_LABEL in rows[0] else ""
+    page.figure(figure, "counts", f"On how many graphs Suitor is how many times as fast{beside}.")
+
+
+def _rows(found: dict[str, dict[str, list[float]]]) -> list[dict[str, Any]]:
+    rows = []
+    for hero, ratios in found.items():
+        for name, each in ratios.items():
+            row = {"faster": label(hero), "than": label(name), "graphs": len(each)} | counts(each)
+            rows.append(row | {"least": each[-1], "median": median(each), "greatest": each[0]})
+            if hero == PAPER and name == GPU_LD:
+                rows.append({"faster": "GPU-Suitor in the paper", "than": "GPU-LD", "graphs": 269} | PAPER_COUNTS)
+    return rows
+
+
+def _claims(found: dict[str, dict[str, list[float]]], page: Page) -> None:
+    paper = (
+        "GPU-Suitor is 1 to 10 times as fast as GPU-LD on 115 of 269 graphs, 10 to 100 times on about 100, and above "
+        "100 times on 15"
+    )
+    if GPU_LD in found.get(PAPER, {}):
+        ours = [f"{label(hero)}: {_spell(found[hero][GPU_LD])}" for hero in found if GPU_LD in found[hero]]
+        share = sum(ratio >= 10 for ratio in found[PAPER][GPU_LD]) / len(found[PAPER][GPU_LD])
+        page.claim(paper, "; ".join(ours), reached_share(share, 115 / 269))  # from 10 times on
+    else:
+        page.claim(paper, "there are no GPU-Suitor and GPU-LD in these results", "not tested")
+    for name, greatest in PAPER_GREATEST.items():
+        paper = f"up to {greatest} times as fast as {label(name).replace('CPU', 'OMP')}"
+        if name == on_threads("suitor", 16):
+            paper += " (section 1.1 says 20)"
+        ours = {hero: ratios[name][0] for hero, ratios in found.items() if name in ratios}
+        if PAPER in ours:
+            spelled = ", ".join(f"{label(hero)}: {figures.ratio(most)} times" for hero, most in ours.items())
+            page.claim(paper, spelled, reached(ours[PAPER], greatest))
+        else:
+            needs = f"it takes a GPU and {engines.read(name).threads} cores"
+            page.claim(paper, f"not in these results: {needs}", "not tested")
+
+
+def _spell(ratios: list[float]) -> str:
+    parts = ", ".join(f"{name} on {count}" for name, count in counts(ratios).items())
+    return f"{parts} of {len(ratios)} graphs"
