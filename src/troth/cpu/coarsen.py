@@ -16,8 +16,8 @@ odd key one between first and second ("crossed"), and for A = {a, b}, B = {c, d}
 A sum of two does not depend on the order of its terms, so neither threads nor the direction nor the device change a bit
 of it. Floats are added in float64 and rounded to their own type once; integers are added exactly and become int64.
 
-``merging.py`` makes the rows, one behind the other in blocks, wherever there is room; they move to their places once all
-lengths are known. Memory beside the two graphs: that of the entries once more, and 16 bytes a coarse vertex and
+``merging.py`` makes the rows, one behind the other in blocks, wherever there is room; they move to their places once
+all lengths are known. Memory beside the two graphs: that of the entries once more, and 16 bytes a coarse vertex and
 thread where a row is long. Cost: O(n + m).
 """
 

@@ -100,7 +100,7 @@ def run_team(
     threads: int,
     *args,
     chunk: int | None = None,
-    serial_below: int = SERIAL_BELOW,
+    serial_below: int | None = None,
     cursor: np.ndarray | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list:
@@ -113,7 +113,7 @@ def run_team(
     chunk
         items that a worker takes at a time; by default what ``chunk_size`` says
     serial_below
-        with fewer items than that the calling thread works itself, too
+        with fewer items than that, by default SERIAL_BELOW, the calling thread works itself as well
     cursor
         where others, say MPI ranks, take chunks of the same items: theirs
     progress
@@ -124,7 +124,7 @@ def run_team(
     What the workers return, in their order. After an interrupt the cursor is past the end: that stops the workers.
     """
     cursor = new_cursor() if cursor is None else cursor
-    if threads == CALLER or total < serial_below:
+    if threads == CALLER or total < (SERIAL_BELOW if serial_below is None else serial_below):
         found = [kernel(0, cursor, chunk or max(1, total), *args)]
         if progress is not None:
             progress(total)
