@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from troth.cpu.merging import ROWS, TOO_MUCH, ZERO, merge_members, move_blocks, new_blocks, new_scratch
+from troth.cpu.merging import TOO_MUCH, ZERO, merge_members, move_blocks, new_blocks, new_scratch
 from troth.graph import Graph
 from troth.kernels.jit import kernel
 from troth.kernels.sort import radix_sort
@@ -37,6 +37,7 @@ from troth.order import ONE, Order, mix64
 from troth.rows import Rows, heaviest, number_rows_of, rows_of
 
 BLOCK = 4096  # vertices that a worker takes at a time
+ROWS = 64  # coarse vertices whose rows a worker makes at a time: few, for the hubs of a graph are often neighbours
 SMALL = 2**15  # vertices and entries; waking threads would cost more than work on fewer
 
 
@@ -232,7 +233,7 @@ class CpuCoarsening:
         coarse_weights = np.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
         _in_blocks(gather_members, count, threads, clusters, columns(vertex_weights), columns(coarse_weights), coarse)
 
-        rows, blocks = number_rows_of(graph), new_blocks(count, *self._new_room())
+        rows, blocks = number_rows_of(graph), new_blocks(count, ROWS, *self._new_room())
         kind = np.dtype(np.float64 if rows.weights.dtype.kind == "f" else np.uint64)
         given = rows, clusters, kind.type(0), *new_scratch(max(threads, 1), count, kind)
         run_team(merge_members, count, threads, *given, blocks, chunk=ROWS, serial_below=ROWS + 1)
@@ -242,7 +243,7 @@ class CpuCoarsening:
         bits = np.dtype(f"u{new_weights.itemsize}")
         blocks = blocks._replace(weights=blocks.weights.view(bits))
         new_rows = Rows(indptr, indices, new_weights.view(bits))
-        found = run_team(move_blocks, len(blocks.places), threads, blocks, new_rows, chunk=16, serial_below=17)
+        found = run_team(move_blocks, len(blocks.places), threads, ROWS, blocks, new_rows, chunk=16, serial_below=17)
         least, greatest, unions = zip(*found, strict=True)
         spread = (int(min(least)), int(max(greatest)), int(np.bitwise_or.reduce(unions))) if len(indices) else None
         limit = np.array(np.inf, new_weights.dtype).view(bits) if kind == np.float64 else TOO_MUCH

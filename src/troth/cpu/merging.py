@@ -23,7 +23,6 @@ from troth.kernels.jit import inlined, kernel
 from troth.kernels.team import chunks, new_cursor
 from troth.order import ONE
 
-ROWS = 64  # coarse vertices whose rows a worker makes at a time: few, for the hubs of a graph are often neighbours
 ZERO = np.uint64(0)
 WORD = np.uint64(6)  # bits of a bit's number
 LAST = np.uint64(63)
@@ -51,7 +50,7 @@ class LongScratch(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """New rows in blocks of ``ROWS``, one behind the other, wherever there was room."""
+    """New rows in blocks of equal number, one behind the other, wherever there was room."""
 
     taken: np.ndarray  # how much room is taken, as a cursor
     places: np.ndarray  # where each block begins
@@ -79,9 +78,9 @@ def new_scratch(threads: int, count: int, kind: np.dtype) -> tuple[ShortScratch,
     return short, long
 
 
-def new_blocks(count: int, indices: np.ndarray, weights: np.ndarray) -> Blocks:
-    """Blocks for so many rows, in these arrays."""
-    return Blocks(new_cursor(), np.empty(-(-count // ROWS), np.int64), np.zeros(count + 1, np.int64), indices, weights)
+def new_blocks(count: int, size: int, indices: np.ndarray, weights: np.ndarray) -> Blocks:
+    """Blocks of ``size`` rows for so many rows, in these arrays."""
+    return Blocks(new_cursor(), np.empty(-(-count // size), np.int64), np.zeros(count + 1, np.int64), indices, weights)
 
 
 # ---- sums ----
@@ -243,16 +242,16 @@ def merge_members(worker, cursor, chunk, rows, clusters, zero, all_short, all_lo
 
 
 @kernel
-def move_blocks(worker, cursor, chunk, blocks, rows):
-    """Move the blocks to where their rows belong; weights are bits in both.
+def move_blocks(worker, cursor, chunk, size, blocks, rows):
+    """Move the blocks of ``size`` rows to where these belong; weights are bits in both.
 
     Returns the least, the greatest and the union of the bits.
     """
     least, greatest, union = ~ZERO, ZERO, ZERO
     for start, stop in chunks(cursor, chunk, len(blocks.places)):
         for b in range(start, stop):
-            last = min((b + 1) * ROWS, len(rows.indptr) - 1)
-            to, end = np.uint64(rows.indptr[b * ROWS]), np.uint64(rows.indptr[last])
+            last = min((b + 1) * size, len(rows.indptr) - 1)
+            to, end = np.uint64(rows.indptr[b * size]), np.uint64(rows.indptr[last])
             at = np.uint64(blocks.places[b])
             for i in range(end - to):
                 rows.indices[to + i] = blocks.indices[at + i]
