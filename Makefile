@@ -14,7 +14,7 @@ DOCS_READY := $(VENV)/.docs-ready
 help:
 	@echo "make demo       match a graph of a million edges, verify it, draw a small one (demo/)"
 	@echo "make test       all tests"
-	@echo "make lint       style checks"
+	@echo "make lint       style and types"
 	@echo "make docs       the site, with every warning an error: docs/_build/index.html"
 	@echo "make bench      measure on this machine: NAMES=... (default all), SIZE=tiny|small|full, OUTPUT=measured;"
 	@echo "                  make bench NAMES=\"cpu-peers cpu-ties\" SIZE=full   against NetworKit, and with equal weights"
@@ -51,6 +51,7 @@ test: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/mypy
 
 $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --group docs
@@ -74,5 +75,5 @@ fuzz: $(READY)
 	$(BIN)/python tests/fuzz/fuzz_readers.py --seconds 60
 
 clean:
-	rm -rf demo build dist docs/_build docs/api docs/gallery report fuzz-findings .pytest_cache .ruff_cache .hypothesis
+	rm -rf demo build dist docs/_build docs/api docs/gallery report fuzz-findings .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests examples bench -name __pycache__ -prune -exec rm -rf {} +

@@ -33,7 +33,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from troth import reference
-from troth.api.checking import Certificate, certificate, verify
+from troth.api.checking import certificate, verify
+from troth.api.proof import Certificate
 from troth.api.result import Matching
 from troth.cpu.checks import make_units, sweep, units_down, units_up
 from troth.errors import TrothError

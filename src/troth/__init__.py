@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 # Everything loads when it is first used, so that ``import troth`` costs next to nothing; ``__init__.pyi`` says the same
 # to editors and type checkers.
 _HOME = {
-    "Certificate": "api.checking",
+    "Certificate": "api.proof",
     "Graph": "graph",
     "Level": "api.coarsening",
     "Matching": "api.result",

@@ -3,7 +3,6 @@ from troth import mpi as mpi
 from troth import viz as viz
 from troth.api.calls import match as match
 from troth.api.calls import strongest as strongest
-from troth.api.checking import Certificate as Certificate
 from troth.api.checking import Report as Report
 from troth.api.checking import certificate as certificate
 from troth.api.checking import verify as verify
@@ -13,6 +12,7 @@ from troth.api.coarsening import hierarchy as hierarchy
 from troth.api.opening import as_graph as as_graph
 from troth.api.opening import read as read
 from troth.api.opening import write as write
+from troth.api.proof import Certificate as Certificate
 from troth.api.result import Matching as Matching
 from troth.errors import TrothError as TrothError
 from troth.families import generate as generate

@@ -79,6 +79,11 @@ def is_on_device(array: Any) -> bool:
     return hasattr(array, "__cuda_array_interface__")
 
 
+def device_of(array: Any) -> str:
+    """Where an array of NumPy or CuPy is: "cpu", or "cuda:0"."""
+    return f"cuda:{array.device.id}" if is_on_device(array) else "cpu"
+
+
 def to_host(array: Any) -> np.ndarray:
     """A NumPy array of what may be on a GPU."""
     if not is_on_device(array):

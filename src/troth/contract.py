@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -88,18 +88,32 @@ class Checks(Protocol):
 class Clusters(Protocol):
     """A numbering of clusters of one or two vertices, by first member."""
 
-    mate: Array
-    size: int
-    alone: Array
+    @property
+    def mate(self) -> Array:
+        """The other member, -1 where there is none."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+
+    @property
+    def alone(self) -> Array:
+        """The single vertices, ascending."""
 
 
-class Coarsening(Protocol):
-    """Contraction of pairs where the graphs live; the same bits on every device and for any threads."""
+C = TypeVar("C", bound=Clusters)
 
-    def number_clusters(self, graph: Graph, mate: Array) -> Clusters:
+
+class Coarsening(Protocol[C]):
+    """Contraction of pairs where the graphs live; the same bits on every device and for any threads.
+
+    Each device has clusters of its own kind.
+    """
+
+    def number_clusters(self, graph: Graph, mate: Array) -> C:
         """The clusters that pairs and unmatched vertices are."""
 
-    def contract(self, graph: Graph, clusters: Clusters, weights: Array) -> tuple[Graph, Array, bool]:
+    def contract(self, graph: Graph, clusters: C, vertex_weights: Array) -> tuple[Graph, Array, bool]:
         """The coarse graph, the coarse vertex of each vertex, and whether a sum of weights was too great."""
 
     def fitting_edges(self, graph: Graph, weights: Array, limits: Array) -> Graph:

@@ -101,7 +101,7 @@ NOTIFY = {
     "capacity": Option(None, SOME_OR_NONE, "slots of a rank's queue; none: two for each crossing edge"),
 }
 
-TABLE = (
+TABLE: tuple[Engine, ...] = (
     Engine("suitor", "cpu", "troth.cpu.suitor:run", "proposals, Manne and Halappanavar", options={"presort": PRESORT}),
     Engine(
         "locally-dominant",
@@ -242,7 +242,7 @@ def checks_of(graph: Graph, threads: int | None = None) -> Iterator[Checks]:
 
 
 @contextmanager
-def coarsening_of(graph: Graph, threads: int | None = None) -> Iterator[Coarsening]:
+def coarsening_of(graph: Graph, threads: int | None = None) -> Iterator[Coarsening[Any]]:
     """The coarsening where the graph lives; its GPU is the current one meanwhile."""
     if graph.device == "cpu":
         from troth.cpu.coarsen import CpuCoarsening

@@ -6,8 +6,8 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
 
 from troth.errors import TrothError
 
@@ -18,11 +18,12 @@ GZIP = b"\x1f\x8b"  # what a gzipped file starts with
 @contextmanager
 def refusing(where: object, *kinds: type[Exception]) -> Iterator[None]:
     """Turn what the system raises (and ``kinds``, what a foreign reader raises) into a one-line ``TrothError``."""
+    failures: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error, MemoryError, *kinds)
     try:
         yield
     except TrothError:
         raise
-    except (OSError, EOFError, zlib.error, MemoryError, *kinds) as error:
+    except failures as error:
         raise TrothError(f"{where}: {one_line(error)}") from error
 
 
@@ -42,7 +43,7 @@ def load(path: Path) -> bytes:
 
 
 @contextmanager
-def open_binary(path: Path) -> Iterator[BinaryIO]:
+def open_binary(path: Path) -> Iterator[BufferedIOBase]:
     """A file open for reading; gzip is transparent, under any name."""
     with open(path, "rb") as plain:
         if path.suffix.lower() != ".gz" and plain.peek(2)[:2] != GZIP:

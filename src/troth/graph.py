@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from troth.arrays import check_room, cupy, device_number, is_on_device, to_host, using
+from troth.arrays import check_room, cupy, device_number, device_of, is_on_device, to_host, using
 from troth.errors import TrothError
 from troth.gate.findings import FINGERPRINT, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
 from troth.inputs import MAX_VERTICES, Matrix, Sparse
@@ -77,7 +77,21 @@ class Graph:
         notes: dict[str, int] | None = None,
         weight_range: tuple[int, int, int] | None = None,
     ) -> Graph:
-        """A graph of arrays that are known to be one; nothing is checked. For the gate and what stands behind it."""
+        """A graph of arrays that are known to be one; nothing is checked. For the gate and what stands behind it.
+
+        Parameters
+        ----------
+        indptr, indices, weights, vertex_weights, ids : ndarray
+            The attributes of the graph.
+        notes : dict of str to int, optional
+            What the gate changed.
+        weight_range : tuple of int, optional
+            What ``bits_range`` returns, where that is known already.
+
+        Returns
+        -------
+        Graph
+        """
         graph = object.__new__(cls)
         values = (indptr, indices, weights, vertex_weights, ids, {} if notes is None else notes, weight_range)
         for name, value in zip(cls.__dataclass_fields__, values, strict=True):
@@ -97,14 +111,24 @@ class Graph:
     @property
     def device(self) -> str:
         """Where the arrays are: "cpu", or "cuda:0"."""
-        return f"cuda:{self.indptr.device.id}" if is_on_device(self.indptr) else "cpu"
+        return device_of(self.indptr)
 
     def __repr__(self) -> str:
         place = "" if self.device == "cpu" else f", device={self.device!r}"
         return f"Graph(n={self.n}, m={self.m}, weights={self.weights.dtype}{place})"
 
     def replaced(self, **changes: Any) -> Graph:
-        """The same graph with some attributes changed; nothing is checked."""
+        """The same graph with some attributes changed; nothing is checked.
+
+        Parameters
+        ----------
+        **changes : object
+            Attributes by name.
+
+        Returns
+        -------
+        Graph
+        """
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return Graph.trusted(**{**values, **changes})
 

@@ -1,4 +1,4 @@
-"""What goes into the gate: a ``Matrix`` with two directions, or undirected ``Edges``; their arrays are not checked yet."""
+"""What goes into the gate: a ``Matrix`` with two directions, or undirected ``Edges``; their arrays are not checked."""
 
 from __future__ import annotations
 

@@ -16,8 +16,10 @@ and Bisseling 2012.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +77,7 @@ def greedy(graph: Graph, order: Order) -> np.ndarray:
     """
     key = _edge_keys(graph, order)
     taken: dict[int, int] = {}
-    for u, v in sorted(key, key=key.get, reverse=True):
+    for u, v in sorted(key, key=lambda edge: key[edge], reverse=True):
         if u not in taken and v not in taken:
             taken[u], taken[v] = v, u
     return _mates(graph.n, taken.items())
@@ -99,7 +101,7 @@ def luby(graph: Graph, seed: int = 0) -> np.ndarray:
     return _peel(graph, lambda remaining: {edge: random.random() for edge in remaining})
 
 
-def _peel(graph: Graph, label: Callable[[list[Edge]], dict[Edge, object]]) -> np.ndarray:
+def _peel(graph: Graph, label: Callable[[list[Edge]], dict[Edge, Any]]) -> np.ndarray:
     """Algorithms 1 and 2 of Thorsen and Merkey; ``label`` gives the values of the remaining edges in one round."""
     matched: list[Edge] = []
     remaining = list(edges(graph))
@@ -119,11 +121,11 @@ def _peel(graph: Graph, label: Callable[[list[Edge]], dict[Edge, object]]) -> np
 
 def strongest(graph: Graph, order: Order) -> np.ndarray:
     """The neighbour that each vertex prefers, by (w, priority); -1 where there is none. Not a matching."""
-    choose = _chooser("weighted", graph, order)
+    choose = _chooser("weighted", graph, order, lambda u, v: 0)
     return np.array([choose(u, row) if row else -1 for u, row in enumerate(rows(graph))], np.int32)
 
 
-def _chooser(mode: str, graph: Graph, order: Order, draw: Callable[[int, int], int] | None = None) -> Callable:
+def _chooser(mode: str, graph: Graph, order: Order, draw: Callable[[int, int], int]) -> Callable:
     """How x picks one of some (y, w): the largest (w, priority(y)), or the largest draw(x, y), then the smaller id."""
     if mode == "weighted":
         rank = priorities(order, graph.n).tolist()
@@ -166,8 +168,8 @@ def blue_red(
         alive = [u for u in free if free[u]]
         if not alive:
             break
-        choose = _chooser(mode, graph, order, lambda x, y, r=r: hash_int(seed, PROPOSE, r, x, y))
-        blue = {u for u in alive if hash_int(seed, COLOUR, r, u) < blue_below}
+        choose = _chooser(mode, graph, order, partial(hash_int, seed, int(PROPOSE), r))
+        blue = {u for u in alive if hash_int(seed, int(COLOUR), r, u) < blue_below}
 
         proposal: dict[int, int] = {}
         for u in blue:
@@ -190,10 +192,10 @@ def local(graph: Graph, order: Order, seed: int = 0, mode: str = "random") -> np
     with the largest ``hash_int(seed, CHOOSE, u, v)`` (equal ones by the smaller id) or the largest (w, priority).
     Maximal.
     """
-    choose = _chooser(mode, graph, order, lambda u, v: hash_int(seed, CHOOSE, u, v))
+    choose = _chooser(mode, graph, order, partial(hash_int, seed, int(CHOOSE)))
     row = rows(graph)
     mate: dict[int, int] = {}
-    for u in sorted(range(graph.n), key=lambda v: (hash_int(seed, VISIT, v), v)):
+    for u in sorted(range(graph.n), key=lambda v: (hash_int(seed, int(VISIT), v), v)):
         free = [(v, w) for v, w in row[u] if v not in mate]
         if u not in mate and free:
             v = choose(u, free)

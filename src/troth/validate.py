@@ -71,7 +71,7 @@ def number(least: float) -> Validator[float]:
     """A real number that is not below ``least``."""
 
     def read(value: Any) -> float:
-        if not isinstance(value, Real) or isinstance(value, bool) or not value >= least:
+        if not isinstance(value, Real) or isinstance(value, bool) or not float(value) >= least:
             raise ValueError(f"a number of {least:g} or more")
         return float(value)
 

@@ -18,6 +18,15 @@ def counted(number: int, one: str, more: str) -> str:
     return f"{number:,} {one if number == 1 else more}"
 
 
+def at_least(ratio: float) -> str:
+    """A proven ratio, rounded down, since to the nearest would claim more than was proven.
+
+    >>> at_least(0.99999), at_least(1.0)
+    ('0.9999', '1.0')
+    """
+    return str(math.floor(ratio * 10**4) / 10**4)
+
+
 def as_json(value: Any) -> Any:
     """The value in types that JSON has; an infinite sum becomes null, for JSON has no infinity.
 

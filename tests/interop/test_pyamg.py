@@ -23,7 +23,7 @@ matrices = pytest.mark.parametrize("A", [GRID, SKEW], ids=["poisson", "skew"])
 @pytest.mark.parametrize("matchings", [1, 2, 3])
 @matrices
 def test_a_partition_into_small_aggregates(A, matchings):
-    T, roots = pairwise_aggregation(A, matchings)
+    T, roots = pairwise_aggregation(A, matchings=matchings)
     sizes = np.asarray(T.sum(axis=0)).ravel()
     assert (np.diff(T.indptr) == 1).all()
     assert sizes.min() >= 1
@@ -46,7 +46,7 @@ def test_what_comes_back_is_what_pyamg_gives(compute_P):
     blocks = linear_elasticity((6, 6), format="bsr")[0]
     for A in (poisson((4,), format="csr"), GRID, blocks, GRID.astype(np.float32)):
         for matchings in (1, 2):
-            T, roots = pairwise_aggregation(A, matchings, compute_P=compute_P)
+            T, roots = pairwise_aggregation(A, matchings=matchings, compute_P=compute_P)
             other, other_roots = theirs(A, matchings, compute_P=compute_P)
             assert (type(T), T.dtype, T.format, T.shape[0]) == (type(other), other.dtype, other.format, other.shape[0])
             assert len(roots) == T.shape[1] // getattr(T, "blocksize", (1, 1))[1]

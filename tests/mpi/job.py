@@ -28,7 +28,7 @@ import pytest
 import troth
 from troth import mpi
 from troth.cli import main
-from troth.mpi import sources
+from troth.mpi import loading
 from troth.ranks import shared
 
 TIES = ("hash", "low", "high")
@@ -174,7 +174,7 @@ def matching_fits(part, check: bool) -> None:
 
 def memory(comm, folder: str) -> None:
     """The largest part is total / ranks, plus what a ghost takes; loading it takes at most as much again, and half."""
-    sources.BATCH = 1 << 12  # as small against these graphs as the true one is against those that need a cluster
+    loading.BATCH = 1 << 12  # as small against these graphs as the true one is against those that need a cluster
     # The first of each kind only compiles.
     for number, text in enumerate(
         ("grid:rows=2,cols=2,dtype=float64", "rmat:scale=3", "grid:rows=200,cols=250,dtype=float64", "rmat:scale=13")

@@ -10,8 +10,9 @@ would lose one leaf at a time: first those with the same neighbours (leaves of o
 quarter is still not reached, those whose strongest neighbour is the same. D. LaSalle et al., Improving graph
 partitioning for modern graphs and architectures, IA^3 2015.
 
-All work is done where the graph lives, by what ``contract.Coarsening`` lists, with the same result: the same pairs, the same numbers of
-the coarse vertices, the same bits of the weights (see ``cpu/coarsen.py`` for the order of additions), for any number of threads.
+All work is done where the graph lives, by what ``contract.Coarsening`` lists, with the same result: the same pairs, the
+same numbers of the coarse vertices, the same bits of the weights (see ``cpu/coarsen.py`` for the order of additions),
+for any number of threads.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from troth.api.checking import checked_mates
+from troth.api.mates import checked_mates
 from troth.api.opening import as_graph
 from troth.api.request import Placed, Request, make_request, perform
 from troth.api.vertex_weights import are_light, read_limits, vertex_weights_of
@@ -106,7 +107,7 @@ class Level:
         -------
         ndarray
         """
-        if self.map is None:
+        if self.map is None or self.mate is None:
             return x
         with arrays_of(self.graph.device) as xp:
             x = self._sized(xp.asarray(x), len(self.map))
@@ -204,9 +205,16 @@ def hierarchy(
         The graph.
     stop : int, optional
         Contract no graph that has so few vertices.
-    algorithm, device, ties, seed, threads : optional
-        As in ``match``. Everything is done on the device, and the levels come back to where ``graph`` is. Device and
-        threads do not change the result.
+    algorithm : str, optional
+        As in ``match``.
+    device : str, optional
+        As in ``match``. Everything is done there, and the levels come back to where ``graph`` is.
+    ties : str, optional
+        As in ``match``.
+    seed : int, optional
+        As in ``match``.
+    threads : int, optional
+        As in ``match``. Device and threads do not change the result.
     max_vertex_weight : float or sequence of float, optional
         No two vertices are paired that weigh more together: a number, or one for each column of the vertex weights.
     twohop : bool, optional

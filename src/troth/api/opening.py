@@ -1,7 +1,8 @@
 """``as_graph`` and ``read``: whatever people have becomes a ``Graph``.
 
-What is given is recognised here, a file, a family, a matrix, a table, another library's graph, and handed to its reader;
-the ``Matrix`` or ``Edges`` that this makes goes through the gate, which checks and cleans it where its arrays are.
+What is given is recognised here, a file, a family, a matrix, a table, another library's graph, and handed to its
+reader; the ``Matrix`` or ``Edges`` that this makes goes through the gate, which checks and cleans it where its arrays
+are.
 """
 
 from __future__ import annotations

@@ -2,43 +2,60 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from html import escape
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from troth.api.checking import Certificate, checked_mates, matched_weight
-from troth.arrays import arrays_of, as_cupy, is_on_device, to_host
+from troth.api.mates import checked_mates, matched_weight
+from troth.api.proof import Certificate
+from troth.arrays import arrays_of, as_cupy, device_of, is_on_device, to_host
 from troth.graph import Graph
 from troth.neighbours.tables import edges_to_table
-from troth.words import as_json
+from troth.words import as_json, at_least
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Matching:
     """Pairs of adjacent vertices, no vertex in two of them.
 
+    ``len(m)`` is the number of pairs, so a matching without any is false; ``for u, v in m`` goes over them. What is
+    printed is what is known already: nothing is computed for it.
+
     Attributes
     ----------
-    graph : the graph
-    mate : int32 array, ``mate[v]`` is the vertex paired with v, -1 where v is unmatched; on the GPU where the input was
-    algorithm, device, ties, seed : what was run
-    stats : what the engine counted and timed
-    certificate : how much of the optimum this is, proven; None where it was not asked for
+    graph : Graph
+        The graph.
+    mate : ndarray of int32
+        ``mate[v]`` is the vertex paired with v, -1 where v is unmatched; on the GPU where the input was.
+    algorithm : str
+        What was run.
+    device : str
+        Where it ran: "cpu", "cuda:0" or "mpi".
+    ties : str
+        The tie rule.
+    seed : int
+        Of the scramble and of the random algorithms.
+    stats : dict
+        What the engine counted, and under "seconds" what took how long.
+    certificate : Certificate or None
+        How much of the optimum this is, proven; None where it was not asked for.
 
     Examples
     --------
     >>> path = Graph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], np.int32), np.array([2, 2, 3, 3]))
     >>> m = Matching(path, np.array([-1, 2, 1], np.int32), "greedy")
     >>> m
+    Matching(n=3, algorithm='greedy', device='cpu')
+    >>> m.weight, len(m), list(m), m.labels().tolist()
+    (3, 1, [(1, 2)], [0, 1, 1])
+    >>> m
     Matching(pairs=1, weight=3, n=3, algorithm='greedy', device='cpu')
-    >>> m.edges().tolist(), m.labels().tolist()
-    ([[1, 2]], [0, 1, 1])
     """
 
     graph: Graph
@@ -52,7 +69,7 @@ class Matching:
 
     @cached_property
     def weight(self) -> int | float:
-        """The sum of the matched weights.
+        """int or float: the sum of the matched weights.
 
         A Python int, exact, for integer weights. For floats a Python float: float64 sums over blocks of 4096 vertices,
         one pair after another by its smaller vertex, and then one block after another; so threads and devices do not
@@ -62,7 +79,7 @@ class Matching:
 
     @cached_property
     def cardinality(self) -> int:
-        """The number of pairs."""
+        """int: the number of pairs."""
         with self._mates() as (xp, mate):
             return int(xp.count_nonzero(mate > xp.arange(len(mate), dtype=np.int32)))
 
@@ -70,13 +87,17 @@ class Matching:
     def _mates(self) -> Iterator[tuple[ModuleType, Any]]:
         """NumPy or CuPy, and the mates as an array of it; their GPU is the current one meanwhile."""
         mate = as_cupy(self.mate, "the mates") if is_on_device(self.mate) else np.asarray(self.mate)
-        with arrays_of(f"cuda:{mate.device.id}" if is_on_device(mate) else "cpu") as xp:
+        with arrays_of(device_of(mate)) as xp:
             yield xp, mate
 
     def edges(self) -> np.ndarray:
-        """The pairs (u, v), u < v by vertex number, in the order of u, as an array of two columns, where the mates are.
+        """The pairs (u, v), u < v by vertex number, in the order of u.
 
-        Vertex numbers, or the names in ``graph.ids`` where the graph has them (a NumPy array of their own type).
+        Returns
+        -------
+        ndarray of two columns
+            Vertex numbers as int32, where the mates are; or, where the graph has ``ids``, these, as a NumPy array of
+            their own type.
         """
         with self._mates() as (xp, mate):
             smaller = xp.flatnonzero(mate > xp.arange(len(mate), dtype=np.int32))
@@ -86,7 +107,10 @@ class Matching:
     def labels(self) -> np.ndarray:
         """A cluster number for every vertex: pairs and unmatched vertices are clusters, numbered by first vertex.
 
-        The array is where the mates are.
+        Returns
+        -------
+        ndarray of int32
+            Where the mates are.
         """
         with self._mates() as (xp, mate):
             first = (mate < 0) | (mate > xp.arange(len(mate), dtype=np.int32))
@@ -98,8 +122,12 @@ class Matching:
 
         Parameters
         ----------
-        like
-            "pandas", "polars" or "pyarrow", or one of their tables, such as the one that was matched
+        like : str or table
+            "pandas", "polars" or "pyarrow", or one of their tables, such as the one that was matched.
+
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or pyarrow.Table
 
         Examples
         --------
@@ -115,7 +143,12 @@ class Matching:
         return edges_to_table(source, target, held[mate > np.arange(len(mate))], like)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the mates, in types that JSON has."""
+        """Everything but the mates, in types that JSON has.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "algorithm": self.algorithm,
             "device": self.device,
@@ -129,8 +162,31 @@ class Matching:
             "stats": as_json(self.stats),
         }
 
+    def __len__(self) -> int:
+        return self.cardinality
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        """The pairs that ``edges`` lists, as Python objects."""
+        return map(tuple, to_host(self.edges()).tolist())
+
     def __repr__(self) -> str:
-        # Down to four digits: to the nearest would claim more than was proven.
-        proven = f", ratio>={math.floor(self.certificate.ratio * 10**4) / 10**4}" if self.certificate else ""
-        head = f"pairs={self.cardinality}, weight={self.weight}{proven}, n={self.graph.n}"
-        return f"Matching({head}, algorithm={self.algorithm!r}, device={self.device!r})"
+        found = vars(self)  # where what was computed is kept
+        facts = [f"pairs={found['cardinality']}"] if "cardinality" in found else []
+        if self.certificate is not None:
+            facts += [f"weight={self.certificate.weight}", f"ratio>={at_least(self.certificate.ratio)}"]
+        elif "weight" in found:
+            facts.append(f"weight={found['weight']}")
+        facts += [f"n={self.graph.n}", f"algorithm={self.algorithm!r}", f"device={self.device!r}"]
+        return f"Matching({', '.join(facts)})"
+
+    def _repr_html_(self) -> str:
+        """A small table for notebooks, which may compute what it shows."""
+        try:
+            facts = {"pairs": f"{self.cardinality:,}", "weight": f"{self.weight:,}"}
+        except Exception:  # the mates may be no matching, or the device be full
+            return f"<pre>{escape(repr(self))}</pre>"
+        if self.certificate is not None:
+            facts["certified ratio"] = f"at least {at_least(self.certificate.ratio)}"
+        facts |= {"algorithm": self.algorithm, "device": self.device}
+        rows = "".join(f"<tr><th>{name}</th><td>{escape(fact)}</td></tr>" for name, fact in facts.items())
+        return f"<table><caption>Matching of {self.graph.n:,} vertices</caption>{rows}</table>"

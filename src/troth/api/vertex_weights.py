@@ -23,7 +23,7 @@ def vertex_weights_of(graph: Graph) -> Any:
         raise TrothError(
             f"vertex weights: {weights.dtype} of shape {weights.shape}; give {graph.n} numbers, or rows of numbers"
         )
-    wide = weights.astype(np.float64 if weights.dtype.kind == "f" else np.int64, order="C", copy=False)
+    wide: Any = weights.astype(np.float64 if weights.dtype.kind == "f" else np.int64, order="C", copy=False)
     if not bool((wide >= 0).all()):  # an unsigned number of 2^63 or more is negative now
         raise TrothError("vertex weights: one is negative, NaN, or 2^63 or more; give numbers from 0 on")
     if wide.dtype == np.float64:
@@ -49,13 +49,10 @@ def read_limits(value: Any, weights: Any) -> Any:
         ) from None
     if not positive:
         raise TrothError(f"max_vertex_weight={value!r}: give a positive number")
-    if weights.dtype == np.int64:
-        most = 2**63 - 1
-        limits = [most if limit >= most else math.floor(limit) for limit in given.ravel().tolist()]
-    else:
-        most = sys.float_info.max
-        limits = [most if limit >= most else float(limit) for limit in given.ravel().tolist()]
-    limits = np.array(limits, weights.dtype).reshape(given.shape)
+    whole = weights.dtype == np.int64
+    most, narrow = (2**63 - 1, math.floor) if whole else (sys.float_info.max, float)
+    fitting = [most if limit >= most else narrow(limit) for limit in given.ravel().tolist()]
+    limits = np.array(fitting, weights.dtype).reshape(given.shape)
     return cupy().asarray(limits) if is_on_device(weights) else limits
 
 

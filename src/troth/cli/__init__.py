@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from io import TextIOWrapper
+from typing import Any
 
 from troth.errors import TrothError
 
@@ -26,7 +27,7 @@ def main(args: Sequence[str] | None = None) -> int:
     refuse = partial(_refuse, sys.argv[1:] if args is None else args)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a file's name may hold what the terminal cannot show
-    usage_error = typer.BadParameter.__base__  # click's, or typer's own where typer carries click inside
+    usage_error: Any = typer.BadParameter.__base__  # click's, or typer's own where typer carries click inside
     try:
         code = typer.main.get_command(app)(args=args, prog_name="troth", standalone_mode=False) or 0
         sys.stdout.flush()

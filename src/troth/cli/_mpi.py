@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from troth.cli._options import check_output, request_of
-from troth.cli._report import Clock, at_least, in_seconds, print_json, print_rows, show_report, waiting
+from troth.cli._report import Clock, in_seconds, print_json, print_rows, show_report, waiting
 from troth.ranks.job import agreeing, ending_the_job, launched_rank, world
+from troth.words import at_least
 
 if TYPE_CHECKING:
     from troth.api.request import Request

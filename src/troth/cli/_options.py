@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from troth.api.request import Request
     from troth.graph import Graph
 
-Algorithm = StrEnum("Algorithm", {name: name for name in ALGORITHMS})
-Ties = StrEnum("Ties", TIES)
+# mypy wants the names written out, which are those of tables.
+Algorithm = StrEnum("Algorithm", {name: name for name in ALGORITHMS})  # type: ignore[misc]
+Ties = StrEnum("Ties", TIES)  # type: ignore[misc]
+SUITOR, HASH, LOW = Algorithm("suitor"), Ties("hash"), Ties("low")
 # The words of gate/entry.py, which is too heavy to import for a help text.
 WeightRule = StrEnum("WeightRule", ["keep", "abs", "unit", "random", "paper"])
 Merge = StrEnum("Merge", ["max", "min", "sum", "mean"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from troth.words import as_json
+from troth.words import as_json, at_least
 
 if TYPE_CHECKING:
     from troth.api.checking import Report
@@ -75,15 +74,6 @@ def in_seconds(seconds: dict[str, float]) -> str:
     'read 0.123, match 2.000'
     """
     return ", ".join(f"{phase} {spent:.3f}" for phase, spent in seconds.items())
-
-
-def at_least(ratio: float) -> str:
-    """A proven ratio, rounded down, since to the nearest would claim more than was proven.
-
-    >>> at_least(0.99999), at_least(1.0)
-    ('0.9999', '1.0')
-    """
-    return str(math.floor(ratio * 10**4) / 10**4)
 
 
 @contextmanager

@@ -46,9 +46,9 @@ def coarsen(
     twohop: Annotated[
         bool, typer.Option(help="Pair leaves, twins and relatives where a matching shrinks a level by less than 25%.")
     ] = True,
-    algorithm: o.AlgorithmOption = o.Algorithm.suitor,
+    algorithm: o.AlgorithmOption = o.SUITOR,
     device: o.LocalDeviceOption = "auto",
-    ties: o.TiesOption = o.Ties.hash,
+    ties: o.TiesOption = o.HASH,
     threads: o.ThreadsOption = None,
     seed: o.SeedOption = 0,
     option: Annotated[
@@ -163,10 +163,11 @@ def _write(
     """Write what is asked for; returns the two names, or None where {} stands for levels and there are none."""
     import numpy as np
 
+    from troth.graph import Graph
     from troth.io import write_graph, write_mates
 
     coarser = list(enumerate(levels[1:], 1))
-    graphs, maps = {}, {}
+    graphs, maps = dict[Path, Graph](), dict[Path, Any]()
     if output is not None:
         chosen = coarser if EVERY in str(output) else [(0, levels[-1])]
         graphs = {_numbered(output, i): level.graph for i, level in chosen}
@@ -182,17 +183,20 @@ def _write(
         write_graph(graph, name)
     for name, numbers in maps.items():
         write_mates(numbers, name)
-    return tuple(file if coarser or EVERY not in str(file) else None for file in (output, map_file))
+    written = [file if coarser or EVERY not in str(file) else None for file in (output, map_file)]
+    return written[0], written[1]
 
 
 def _facts(levels: list[Level]) -> dict[str, Any]:
+    from troth.api.vertex_weights import vertex_weights_of
+
     sizes = [
         {
             "n": level.graph.n,
             "m": level.graph.m,
             "pairs": level.stats["pairs"],
             "twohop": level.stats["twohop"],
-            "greatest_vertex_weight": level.graph.vertex_weights.max(axis=0),
+            "greatest_vertex_weight": vertex_weights_of(level.graph).max(axis=0),
         }
         for level in levels[1:]
     ]

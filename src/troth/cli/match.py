@@ -9,9 +9,10 @@ import typer
 from typer.core import TyperCommand
 
 from troth.cli import _options as o
-from troth.cli._report import Clock, at_least, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
+from troth.cli._report import Clock, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
 from troth.engines import TABLE, Engine, find_engines
 from troth.errors import TrothError
+from troth.words import at_least
 
 if TYPE_CHECKING:
     from troth.api.result import Matching
@@ -23,7 +24,7 @@ PHASES = ("read", "copy", "match", "kernels", "certify", "write")
 class AlgorithmHelp(TyperCommand):
     """A command whose help ends with the table of algorithms and their options."""
 
-    engines = TABLE
+    engines: tuple[Engine, ...] = TABLE
 
     def format_help(self, ctx, formatter) -> None:
         super().format_help(ctx, formatter)
@@ -59,9 +60,9 @@ def _algorithm_options(engines: tuple[Engine, ...]) -> list[tuple[str, str]]:
 
 def match(
     graph: o.GraphName,
-    algorithm: o.AlgorithmOption = o.Algorithm.suitor,
+    algorithm: o.AlgorithmOption = o.SUITOR,
     device: o.DeviceOption = "auto",
-    ties: o.TiesOption = o.Ties.hash,
+    ties: o.TiesOption = o.HASH,
     threads: o.ThreadsOption = None,
     gpu_threads: o.GpuThreadsOption = None,
     partition: o.PartitionOption = None,
@@ -99,7 +100,7 @@ def match(
     from troth.io import write_mates
 
     options = o.read_assignments(option or ())
-    common = {"ties": ties.value, "seed": seed, "threads": threads, "gpu_threads": gpu_threads}
+    common: dict[str, Any] = {"ties": ties.value, "seed": seed, "threads": threads, "gpu_threads": gpu_threads}
     if find_engines(algorithm.value, device, options)[0].device == "mpi":
         o.refuse_reading(weights, symmetrize, base, columns)
         from troth.cli._mpi import match_on_ranks

@@ -22,8 +22,8 @@ def show(
     algorithm: Annotated[
         o.Algorithm,
         typer.Option("--algorithm", "-a", metavar="NAME", help=f"Which one to play: {', '.join(ALGORITHMS)}."),
-    ] = o.Algorithm.suitor,
-    ties: o.TiesOption = o.Ties.hash,
+    ] = o.SUITOR,
+    ties: o.TiesOption = o.HASH,
     ranks: Annotated[
         int | None, typer.Option("--ranks", metavar="N", min=1, help="MPI ranks of a PGAS variant. [default: 3]")
     ] = None,

@@ -15,7 +15,7 @@ from troth.cli._report import Clock, graph_facts, in_seconds, print_json, waitin
 def strongest(
     graph: o.GraphName,
     device: o.LocalDeviceOption = "auto",
-    ties: o.TiesOption = o.Ties.low,
+    ties: o.TiesOption = o.LOW,
     threads: o.ThreadsOption = None,
     gpu_threads: o.GpuThreadsOption = None,
     seed: o.SeedOption = 0,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from troth.families import host, structures
 from troth.families.weights import DTYPES, HIGH, RULES, weight_type
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 class Param(NamedTuple):
@@ -34,7 +37,7 @@ class Param(NamedTuple):
 class Family(NamedTuple):
     """A row of ``FAMILIES``: ``make(on, seed, **params)`` returns ``(indptr, indices)``; see ``structures.py``."""
 
-    make: Callable
+    make: Callable[..., Any]
     help: str
     params: tuple[Param, ...]
 
@@ -118,10 +121,10 @@ def generate(
     *,
     weights: str = "uniform",
     seed: int = 0,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     high: int | None = None,
     device: str = "cpu",
-    **params: float,
+    **params: float | str,
 ) -> Graph:
     """A graph of a seeded family.
 
@@ -131,14 +134,27 @@ def generate(
 
     Parameters
     ----------
-    family : a name of ``FAMILIES``, where its parameters are listed, or of ``ALIASES``
-    weights : a rule of ``RULES``
-    seed : a whole number from -2^63 to 2^64 - 1
-    dtype : type of the weights; where not given, float32, or int32 for ``integers`` and ``increasing``
-    high : greatest weight of the rule ``integers``
-    device : "cpu", or "cuda" or "cuda:1" for a graph that is made on a GPU and stays there. The triangles of
-        ``delaunay`` are made on the CPU all the same, and copied.
-    **params : the family's parameters, as numbers or as text
+    family : str
+        "grid", "stencil", "rmat", "erdos-renyi" (or "er"), "rgg", "delaunay", "bipartite", "path", "hubs" or
+        "complete"; ``troth generate --help`` lists the parameters of each.
+    weights : str, optional
+        "uniform" in (0, 1], "unit" (all 1), "integers" from 1 to ``high``, "exponential" of mean 1, "increasing" (1,
+        2, ... in the order of the edges), or "trap", for which greedy gets half of the optimum on a path.
+    seed : int, optional
+        From -2^63 to 2^64 - 1.
+    dtype : dtype_like, optional
+        Type of the weights; by default float32, or int32 for "integers" and "increasing".
+    high : int, optional
+        The greatest weight of the rule "integers".
+    device : str, optional
+        "cpu", or "cuda" or "cuda:1" for a graph that is made on a GPU and stays there. The triangles of "delaunay" are
+        made on the CPU all the same, and copied.
+    **params : int, float or str
+        The family's own, as numbers or as text.
+
+    Returns
+    -------
+    Graph
 
     Examples
     --------
@@ -193,8 +209,8 @@ def read_request(
         raise TrothError(f"{name}: high is for weights=integers, not weights={weights}: leave it out")
     values = _values(name, params)
     number = np.uint64(_number(name, _SEED, seed) % 2**64)
-    high = HIGH if high is None else _number(name, _HIGH, high)
-    return FamilyRequest(name, values, weights, number, weight_type(weights, dtype, high), high)
+    most = HIGH if high is None else int(_number(name, _HIGH, high))
+    return FamilyRequest(name, values, weights, number, weight_type(weights, dtype, most), most)
 
 
 def _device(name: str, device: str) -> tuple[ModuleType, AbstractContextManager]:

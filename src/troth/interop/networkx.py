@@ -27,16 +27,26 @@ from troth.neighbours.networkx import ends_of
 class BackendGraph:
     """A NetworkX graph and its conversion; NetworkX keeps it with the graph until that changes.
 
+    Parameters
+    ----------
+    G : networkx.Graph
+        Of any of its four kinds.
+
     Attributes
     ----------
-    origin : the NetworkX graph
-    nodes, number : its nodes in order, and the position of each
-    graph : undirected, simple, unit weights
+    origin : networkx.Graph
+        The NetworkX graph.
+    nodes : list
+        Its nodes in order.
+    number : dict
+        The position of each node.
+    graph : Graph
+        Undirected, simple, unit weights.
     """
 
     __networkx_backend__ = "troth"
 
-    def __init__(self, G: Any):
+    def __init__(self, G: Any) -> None:
         self.origin = G
         self.nodes = list(G)
         self.number = {node: v for v, node in enumerate(self.nodes)}
@@ -51,17 +61,57 @@ class BackendGraph:
 
 
 def convert_from_nx(G: Any, **_: Any) -> BackendGraph:
-    """A NetworkX graph as one of this backend; attributes do not matter to any of its functions."""
+    """A NetworkX graph as one of this backend.
+
+    Parameters
+    ----------
+    G : networkx.Graph
+        The graph.
+    **_ : dict
+        Which attributes to keep; they do not matter to any function of the backend.
+
+    Returns
+    -------
+    BackendGraph
+    """
     return BackendGraph(G)
 
 
 def convert_to_nx(result: Any, **_: Any) -> Any:
-    """What NetworkX's users see: the graph that was converted, and any other result as it is."""
+    """What NetworkX's users see.
+
+    Parameters
+    ----------
+    result : object
+        What a function of the backend returned.
+    **_ : dict
+        Not looked at.
+
+    Returns
+    -------
+    object
+        The graph that was converted, and any other result as it is.
+    """
     return result.origin if isinstance(result, BackendGraph) else result
 
 
 def can_run(name: str, args: tuple, kwargs: dict) -> bool | str:
-    """Whether this backend has an answer; the reason where it has none."""
+    """Whether this backend has an answer.
+
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    args : tuple
+        What it is called with.
+    kwargs : dict
+        What it is called with by name.
+
+    Returns
+    -------
+    bool or str
+        True, or the reason why not.
+    """
     G = _graph(args, kwargs)
     if name == "min_maximal_matching" and (G.is_directed() or G.is_multigraph()):
         return "maximal matchings are of undirected simple graphs"
@@ -69,7 +119,22 @@ def can_run(name: str, args: tuple, kwargs: dict) -> bool | str:
 
 
 def should_run(name: str, args: tuple, kwargs: dict) -> bool | str:
-    """Whether NetworkX, when free to choose, does well to call this backend; the reason where it does not."""
+    """Whether NetworkX, when free to choose, does well to call this backend.
+
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    args : tuple
+        What it is called with.
+    kwargs : dict
+        What it is called with by name.
+
+    Returns
+    -------
+    bool or str
+        True, or the reason why not.
+    """
     converted = "troth" in (getattr(_graph(args, kwargs), "__networkx_cache__", None) or {}).get("backends", {})
     if name.startswith("is_") and not converted:
         return "a check takes less time than the conversion of the graph"
@@ -85,11 +150,16 @@ def maximal_matching(G: BackendGraph, *, seed: int | None = None) -> set[tuple]:
 
     Parameters
     ----------
-    G
-        the converted graph
-    seed
-        chooses among the maximal matchings. Without one, edges of earlier nodes come first, as in NetworkX: the answer
+    G : BackendGraph
+        The converted graph.
+    seed : int, optional
+        Chooses among the maximal matchings. Without one, edges of earlier nodes come first, as in NetworkX: the answer
         is that of NetworkX where the neighbours of each node were added in the order of the nodes.
+
+    Returns
+    -------
+    set of tuple
+        Pairs of nodes.
 
     Examples
     --------
@@ -103,22 +173,71 @@ def maximal_matching(G: BackendGraph, *, seed: int | None = None) -> set[tuple]:
 
 
 def min_maximal_matching(G: BackendGraph, *, seed: int | None = None) -> set[tuple]:
-    """A maximal matching, which has at most twice as many edges as the smallest one."""
+    """A maximal matching, which has at most twice as many edges as the smallest one.
+
+    Parameters
+    ----------
+    G : BackendGraph
+        The converted graph.
+    seed : int, optional
+        As in ``maximal_matching``.
+
+    Returns
+    -------
+    set of tuple
+        Pairs of nodes.
+    """
     return maximal_matching(G, seed=seed)
 
 
 def is_matching(G: BackendGraph, matching: dict | Iterable) -> bool:
-    """Whether these are edges, no two of which share a node."""
+    """Whether these are edges, no two of which share a node.
+
+    Parameters
+    ----------
+    G : BackendGraph
+        The converted graph.
+    matching : dict or iterable of pairs
+        Pairs of nodes, or a dictionary with each node's mate.
+
+    Returns
+    -------
+    bool
+    """
     return _checked(G, matching)[0].valid
 
 
 def is_maximal_matching(G: BackendGraph, matching: dict | Iterable) -> bool:
-    """Whether these are edges, no two of which share a node, and no edge can be added."""
+    """Whether these are edges, no two of which share a node, and no edge can be added.
+
+    Parameters
+    ----------
+    G : BackendGraph
+        The converted graph.
+    matching : dict or iterable of pairs
+        Pairs of nodes, or a dictionary with each node's mate.
+
+    Returns
+    -------
+    bool
+    """
     return _checked(G, matching)[0].maximal
 
 
 def is_perfect_matching(G: BackendGraph, matching: dict | Iterable) -> bool:
-    """Whether these are edges that meet each node once."""
+    """Whether these are edges that meet each node once.
+
+    Parameters
+    ----------
+    G : BackendGraph
+        The converted graph.
+    matching : dict or iterable of pairs
+        Pairs of nodes, or a dictionary with each node's mate.
+
+    Returns
+    -------
+    bool
+    """
     report, covered = _checked(G, matching)
     return report.valid and covered == len(G.nodes)
 

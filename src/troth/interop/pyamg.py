@@ -29,29 +29,31 @@ if TYPE_CHECKING:
 
 
 def pairwise_aggregation(
-    A: Any, matchings: int = 2, theta: float = 0.25, norm: str = "min", compute_P: bool = False, **options: Any
+    A: Any, *, matchings: int = 2, theta: float = 0.25, norm: str = "min", compute_P: bool = False, **options: Any
 ) -> tuple[csr_array | bsr_array, np.ndarray]:
     """Aggregates of up to ``2 ** matchings`` unknowns; takes and returns what PyAMG's function of this name does.
 
     Parameters
     ----------
-    A
-        a square CSR or BSR matrix of SciPy; the blocks of a BSR matrix are aggregated whole
-    matchings
-        how often pairs are contracted
-    theta, norm
-        of PyAMG's ``classical_strength_of_connection``: which couplings are strong
-    compute_P
-        return an interpolation in the type of A rather than integers
-    **options
-        of ``troth.hierarchy``, such as ``ties``, ``seed`` and ``threads``
+    A : csr_array, csr_matrix, bsr_array or bsr_matrix
+        A square matrix of SciPy; the blocks of a BSR matrix are aggregated whole.
+    matchings : int, optional
+        How often pairs are contracted.
+    theta : float, optional
+        Of PyAMG's ``classical_strength_of_connection``: from which share of a row's largest coupling on one is strong.
+    norm : str, optional
+        Of the same: "min" compares couplings by sign and size, "abs" by size.
+    compute_P : bool, optional
+        Return an interpolation in the type of A rather than integers.
+    **options : dict
+        Of ``troth.hierarchy``, such as ``ties``, ``seed`` and ``threads``.
 
     Returns
     -------
     T : csr_array or bsr_array
-        one column an aggregate
-    roots : array
-        the first unknown of each aggregate
+        One column an aggregate.
+    roots : ndarray of int
+        The first unknown of each aggregate.
 
     Examples
     --------
@@ -65,7 +67,7 @@ def pairwise_aggregation(
     if "levels" in options:
         raise TrothError(f"aggregation takes no levels={options['levels']!r}: give matchings={options['levels']!r}")
     options["levels"] = check("matchings", matchings, whole(0))
-    T = _operator(hierarchy(strength_graph(A, theta, norm), **_defaults(options)))
+    T = _operator(hierarchy(strength_graph(A, theta=theta, norm=norm), **_defaults(options)))
     roots = np.unique(T.indices, return_index=True)[1]
     T = T.astype(A.dtype) if compute_P else T
     if A.format == "bsr":
@@ -76,18 +78,31 @@ def pairwise_aggregation(
 
 
 def predefined_aggregates(
-    A: Any, matchings: int = 2, theta: float = 0.25, norm: str = "min", max_coarse: int = 10, **options: Any
-) -> list[tuple[str, dict]]:
+    A: Any, *, matchings: int = 2, theta: float = 0.25, norm: str = "min", max_coarse: int = 10, **options: Any
+) -> list[tuple[str, dict[str, csr_array]]]:
     """Aggregates for every level of a solver, as the argument ``aggregate=`` of PyAMG's solvers.
 
     One hierarchy, made of the strengths in A alone, serves all levels: none of them looks at its matrix again.
 
     Parameters
     ----------
-    A, matchings, theta, norm, **options
-        as for ``pairwise_aggregation``
-    max_coarse
-        no level that has so few unknowns is made coarser
+    A : csr_array, csr_matrix, bsr_array or bsr_matrix
+        A square matrix of SciPy.
+    matchings : int, optional
+        As in ``pairwise_aggregation``.
+    theta : float, optional
+        As in ``pairwise_aggregation``.
+    norm : str, optional
+        As in ``pairwise_aggregation``.
+    max_coarse : int, optional
+        No level that has so few unknowns is made coarser.
+    **options : dict
+        Of ``troth.hierarchy``.
+
+    Returns
+    -------
+    list of tuple
+        For each level but the last ``("predefined", {"AggOp": T})``.
 
     Examples
     --------
@@ -98,14 +113,28 @@ def predefined_aggregates(
     [2500, 625, 157, 41, 12, 7]
     """
     matchings = check("matchings", matchings, whole(1))
-    levels = hierarchy(strength_graph(A, theta, norm), **_defaults({"stop": max_coarse, **options}))
+    levels = hierarchy(strength_graph(A, theta=theta, norm=norm), **_defaults({"stop": max_coarse, **options}))
     starts = range(0, max(len(levels) - 1, 1), matchings)  # PyAMG wants one step at least, be it of aggregates of one
     steps = [levels[start : start + matchings + 1] for start in starts]
     return [("predefined", {"AggOp": _operator(step)}) for step in steps]
 
 
-def strength_graph(A: Any, theta: float = 0.25, norm: str = "min") -> Graph:
-    """The graph of strong couplings: of the two directions of an edge the stronger one counts."""
+def strength_graph(A: Any, *, theta: float = 0.25, norm: str = "min") -> Graph:
+    """The graph of strong couplings: of the two directions of an edge the stronger one counts.
+
+    Parameters
+    ----------
+    A : csr_array, csr_matrix, bsr_array or bsr_matrix
+        A square matrix of SciPy; each block of a BSR matrix is a vertex.
+    theta : float, optional
+        As in ``pairwise_aggregation``.
+    norm : str, optional
+        As in ``pairwise_aggregation``.
+
+    Returns
+    -------
+    Graph
+    """
     from pyamg.strength import classical_strength_of_connection
     from scipy.sparse import issparse
 
@@ -124,7 +153,7 @@ def strength_graph(A: Any, theta: float = 0.25, norm: str = "min") -> Graph:
     return as_graph(strength, symmetrize="max")
 
 
-def _defaults(options: dict) -> dict:
+def _defaults(options: dict[str, Any]) -> dict[str, Any]:
     """No two-hop pairs: unknowns that are not coupled have nothing to say to each other."""
     return {"stop": 1, "ties": "low", "twohop": False, **options}
 
@@ -134,7 +163,7 @@ def _operator(levels: list[Level]) -> csr_array:
     from scipy.sparse import csr_array
 
     n, size = levels[0].graph.n, levels[-1].graph.n
-    cluster = np.arange(n, dtype=np.int32)
-    for level in levels[1:]:
-        cluster = level.map[cluster]
+    cluster = np.arange(size, dtype=np.int32)
+    for level in reversed(levels[1:]):
+        cluster = level.project(cluster)
     return csr_array((np.ones(n, np.int32), cluster, np.arange(n + 1, dtype=np.int32)), shape=(n, size))

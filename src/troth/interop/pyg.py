@@ -17,7 +17,21 @@ from troth.interop.torch import graclus
 
 
 class Pooled(NamedTuple):
-    """A coarse graph, and the way back: ``x[cluster]`` gives each fine vertex the features of its cluster."""
+    """A coarse graph, and the way back: ``x[cluster]`` gives each fine vertex the features of its cluster.
+
+    Attributes
+    ----------
+    x : torch.Tensor
+        The features, one row a cluster.
+    edge_index : torch.Tensor
+        Of shape (2, edges), both directions of each edge.
+    edge_weight : torch.Tensor
+        One number for each edge.
+    batch : torch.Tensor or None
+        The number of each cluster's graph.
+    cluster : torch.Tensor
+        The cluster of each vertex.
+    """
 
     x: Tensor
     edge_index: Tensor
@@ -31,12 +45,12 @@ class MatchPooling(torch.nn.Module):
 
     Parameters
     ----------
-    reduce
-        how the features of a pair become those of its cluster: "mean", "sum", "max" or "min"
-    seed
-        decides between edges of equal weight
-    algorithm
-        as of ``troth.match``
+    reduce : str, optional
+        How the features of a pair become those of its cluster: "mean", "sum", "max" or "min".
+    seed : int, optional
+        Decides between edges of equal weight.
+    algorithm : str, optional
+        As in ``troth.match``.
 
     Notes
     -----
@@ -54,14 +68,30 @@ class MatchPooling(torch.nn.Module):
     [1.0, 1.0, 5.0, 5.0]
     """
 
-    def __init__(self, reduce: str = "mean", seed: int = 0, algorithm: str = "suitor") -> None:
+    def __init__(self, *, reduce: str = "mean", seed: int = 0, algorithm: str = "suitor") -> None:
         super().__init__()
         self.reduce, self.seed, self.algorithm = reduce, seed, algorithm
 
     def forward(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, batch: Tensor | None = None
     ) -> Pooled:
-        """The coarse graph of features, edges, weights and the number of each vertex's graph."""
+        """The coarse graph.
+
+        Parameters
+        ----------
+        x : torch.Tensor
+            The features, one row a vertex.
+        edge_index : torch.Tensor
+            Of shape (2, edges), as in ``graclus``.
+        edge_weight : torch.Tensor, optional
+            One number for each edge; by default all are 1.
+        batch : torch.Tensor, optional
+            The number of each vertex's graph.
+
+        Returns
+        -------
+        Pooled
+        """
         if edge_weight is None:
             edge_weight = x.new_ones(edge_index.shape[1])
         label = graclus(edge_index, edge_weight, len(x), seed=self.seed, algorithm=self.algorithm)

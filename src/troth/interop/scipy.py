@@ -35,10 +35,13 @@ class HeavyPermutation(NamedTuple):
 
     Attributes
     ----------
-    rows : ``A[rows]`` has the heavy entries on its diagonal
-    row_scale, column_scale : powers of two; scaled, no entry exceeds 1, and each column has one of 1/2 or more, as far
-        as scales from 2^-1022 to 2^1022 can bring that about
-    completed : how many rows the matching had left free
+    rows : ndarray of int
+        ``A[rows]`` has the heavy entries on its diagonal.
+    row_scale, column_scale : ndarray of float64
+        Powers of two; scaled, no entry exceeds 1, and each column has one of 1/2 or more, as far as scales from 2^-1022
+        to 2^1022 can bring that about.
+    completed : int
+        How many rows the matching had left free.
     """
 
     rows: np.ndarray
@@ -47,7 +50,18 @@ class HeavyPermutation(NamedTuple):
     completed: int
 
     def apply(self, A: Any) -> csc_array:
-        """The matrix, scaled and permuted, in the format that ``splu`` wants."""
+        """The matrix, scaled and permuted.
+
+        Parameters
+        ----------
+        A : sparse array or matrix
+            The one that the permutation is of.
+
+        Returns
+        -------
+        scipy.sparse.csc_array
+            The format that ``splu`` wants.
+        """
         from scipy.sparse import coo_array, csr_array
 
         scaled = coo_array(A)
@@ -69,8 +83,8 @@ def heavy_permutation(A: Any) -> HeavyPermutation:
 
     Parameters
     ----------
-    A
-        a square sparse matrix of SciPy, of any format, real or complex
+    A : sparse array or matrix
+        Square, of any of SciPy's formats, real or complex.
 
     Returns
     -------
@@ -79,7 +93,7 @@ def heavy_permutation(A: Any) -> HeavyPermutation:
     Raises
     ------
     TrothError
-        where the matrix is structurally singular: no permutation has a diagonal without zeros
+        Where the matrix is structurally singular: no permutation has a diagonal without zeros
 
     Notes
     -----

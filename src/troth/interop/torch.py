@@ -6,7 +6,7 @@ repeats, which add up, as torch means them. Gradients do not pass through a matc
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from troth.api.calls import match
 from troth.api.opening import as_graph
@@ -14,34 +14,39 @@ from troth.errors import TrothError
 from troth.inputs import Edges
 from troth.neighbours.torch import tensor_to_array
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 def graclus(
-    edge_index: Any,
-    weight: Any = None,
+    edge_index: Tensor,
+    weight: Tensor | None = None,
     num_nodes: int | None = None,
     *,
     seed: int = 0,
     algorithm: str = "suitor",
     **options: Any,
-) -> Any:
+) -> Tensor:
     """Clusters of one or two adjacent vertices, as ``graclus_cluster`` of torch_cluster labels them.
 
     Parameters
     ----------
-    edge_index
-        tensor of shape (2, edges), on the CPU or on a GPU, where everything stays; each edge in one direction or both
-    weight
-        tensor of one number for each edge, or None for unit weights. Of an edge that is named twice the larger counts.
-    num_nodes
-        the number of vertices; by default the largest one named, plus 1
-    seed
-        decides between equal weights; the labels are a function of the graph and the seed
-    algorithm, **options
-        as of ``troth.match``: "local-weighted" is the serial algorithm of Graclus, "blue-red" the parallel one
+    edge_index : torch.Tensor
+        Of shape (2, edges), on the CPU or on a GPU, where everything stays; each edge in one direction or both.
+    weight : torch.Tensor, optional
+        One number for each edge; by default all are 1. Of an edge that is named twice the larger counts.
+    num_nodes : int, optional
+        The number of vertices; by default the largest one named, plus 1.
+    seed : int, optional
+        Decides between equal weights; the labels are a function of the graph and the seed.
+    algorithm : str, optional
+        As in ``troth.match``: "local-weighted" is the serial algorithm of Graclus, "blue-red" the parallel one.
+    **options : dict
+        Others of ``troth.match``.
 
     Returns
     -------
-    tensor of int64
+    torch.Tensor of int64
         For each vertex the smaller number of its pair, or its own where it stays alone.
 
     Notes
@@ -84,7 +89,7 @@ def graclus(
     return torch.where(mate < 0, vertex, torch.minimum(vertex, mate))
 
 
-def _usable(edge_index: Any, weight: Any) -> tuple[Any, Any]:
+def _usable(edge_index: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """Edges and weights without the negative ones; 0, which the gate would drop too, becomes the least positive number.
 
     A NaN stays, for the gate to name it.

@@ -8,15 +8,15 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
 
 from troth.errors import TrothError
 from troth.files import refusing
 
 
 @contextmanager
-def create_binary(path: Path) -> Iterator[BinaryIO]:
+def create_binary(path: Path) -> Iterator[BufferedIOBase]:
     """A file open for writing; gzip is transparent, and the same content gives the same bytes (no name, no time)."""
     with open(path, "wb") as plain:
         if path.suffix.lower() != ".gz":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class CSR(NamedTuple):
     meta: dict
 
 
-def open_csr(path: str | Path, mode: str = "r") -> CSR:
+def open_csr(path: str | Path, mode: Literal["r", "c"] = "r") -> CSR:
     """Map the arrays of a ``.csr`` folder, and check their types, their lengths and the two ends of ``indptr``.
 
     Entries are not looked at: ``as_graph`` does that, or the code that reads its own rows. ``mode`` is NumPy's: "r", or
@@ -91,7 +91,7 @@ def _meta(path: Path) -> dict:
     return meta
 
 
-def _map(path: Path, name: str, mode: str, length: int, dtype: str | None = None) -> np.ndarray:
+def _map(path: Path, name: str, mode: Literal["r", "c"], length: int, dtype: str | None = None) -> np.ndarray:
     """One array, mapped: flat and of type ``dtype``, or else as ``EXTRA`` says."""
     where = path / f"{name}.npy"
     with refusing(where, Exception):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from concurrent.futures import Executor, ThreadPoolExecutor
 from inspect import signature
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,7 +69,7 @@ class _Lines:
     thread unpacks and checks the next block.
     """
 
-    def __init__(self, head: Head, stream: BinaryIO, worker: Executor):
+    def __init__(self, head: Head, stream: BufferedIOBase, worker: Executor):
         self.head, self.stream, self.worker = head, stream, worker
         self.lines, self.filled = head.text.count(b"\n"), 0
         self.ahead = worker.submit(lambda: head.text)
@@ -157,7 +158,7 @@ def _first_wrong(text, width, whole, strict):
 # ---- the head ----
 
 
-def _check_head(stream: BinaryIO, path: Path) -> Head:
+def _check_head(stream: BufferedIOBase, path: Path) -> Head:
     """Read up to the size line, and refuse a wrong one or a wrong banner."""
     lines = [stream.readline(LONGEST_LINE).removeprefix(BOM)]
     banner = lines[0].decode("latin-1").lower().split()

@@ -150,7 +150,8 @@ def _lines(graph: Graph, vertex_weights: np.ndarray | None, weighted: bool, begi
     columns = [(place, neighbour)]
     if weighted:
         columns.append((place + 1, to_cells(graph.weights[arcs])))
-    columns += [(start + j, to_cells(vertex_weights[begin:end, j])) for j in range(lead)]
+    if vertex_weights is not None:
+        columns += [(start + j, to_cells(vertex_weights[begin:end, j])) for j in range(lead)]
     cells = np.zeros(int(size.sum()), f"S{max(column.dtype.itemsize for _, column in columns)}")
     for places, column in columns:
         cells[places] = column

@@ -42,11 +42,11 @@ def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None =
     first = count if names is not None else 0
     source, target, weight = choose_columns(str(path), count, names, columns)
     picks = [slice(first + column, None, count) for column in (source, target)]
-    ends = _ids(cells, *picks)
-    if ends[0].dtype.kind == "S" and all((cells.kind[pick] < BIG).all() for pick in picks):
-        notes["padded"] = sum(np.count_nonzero(cells.padded[pick]) for pick in picks)
+    tail, head = _ids(cells, *picks)
+    if tail.dtype.kind == "S" and all((cells.kind[pick] < BIG).all() for pick in picks):
+        notes["padded"] = sum(int(np.count_nonzero(cells.padded[pick])) for pick in picks)
     values = None if weight is None else cells.numbers(slice(first + weight, None, count))
-    return replace(make_edges(*ends, values, base=base, where=str(path)), notes=notes)
+    return replace(make_edges(tail, head, values, base=base, where=str(path)), notes=notes)
 
 
 def _separator(data: bytes) -> str:

@@ -136,7 +136,7 @@ def _number(data, begin, end):
         kind = INTEGER if count == max(used, 1) else PADDED
         return kind, (-np.int64(mantissa) if negative else np.int64(mantissa)), 0.0
 
-    power = 0
+    power = np.int64(0)
     if at < end and data[at] == POINT:
         at, mantissa, used = _digits(data, at + 1, end, mantissa, used)
         power = count + first + 1 - at  # minus the digits after the point

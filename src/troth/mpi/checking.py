@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from troth.api.checking import Report, judge, not_valid, why_no_mate, why_wrong_shape
+from troth.api.checking import Report, judge, not_valid
+from troth.api.mates import why_no_mate, why_wrong_shape
 from troth.errors import TrothError
 from troth.io.mates import read_parts
 from troth.mpi.result import DistMatching

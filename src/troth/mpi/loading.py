@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from troth.contract import Array
 from troth.errors import TrothError
 from troth.families.host import DRAWS, lattice_row
 from troth.families.spec import FamilyRequest, is_spec, read_request, split_spec
@@ -29,7 +30,7 @@ from troth.families.weights import INCREASING, RULES, UNIT, edge_weight
 from troth.gate.host import clean_type
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES
-from troth.io.csr import open_csr
+from troth.io.csr import CSR, open_csr
 from troth.kernels.jit import kernel
 from troth.kernels.team import CALLER, run_team
 from troth.mpi.partitioning import Owners, make_partition
@@ -41,6 +42,8 @@ from troth.ranks.partition import Blocks, balanced_blocks, even_blocks
 
 BUCKETS = 1 << 16  # of vertices, for the balance of drawn families
 BATCH = 1 << 20  # edges that a rank draws and sends away at once
+
+Rows = tuple[np.ndarray, np.ndarray]  # indptr and the ends of the own rows
 
 
 def load(source: str | os.PathLike[str], *, comm: Any = None, partition: Owners = "block") -> DistGraph:
@@ -124,7 +127,7 @@ def from_graph(graph: Graph, *, comm: Any = None, partition: Owners = "block") -
 # ---- .csr folders ----
 
 
-def _from_csr(source: str, comm, partition: Owners) -> DistGraph:
+def _from_csr(source: str, comm: Any, partition: Owners) -> DistGraph:
     with agreeing(comm):
         found = open_csr(source, mode="c")  # never written to; Numba compiles again for arrays that are read-only
         n, kind = len(found.indptr) - 1, found.weights.dtype
@@ -145,7 +148,7 @@ def _from_csr(source: str, comm, partition: Owners) -> DistGraph:
 
 
 @kernel
-def inspect(own, n, indptr, indices, data, bits, salt):
+def inspect(own: Array, n: int, indptr: Array, indices: Array, data: Array, bits: Array, salt: np.uint64) -> Any:
     """The first own vertex whose row is broken, or -1, and the fingerprint of the entries (see ``cpu/gate.py``)."""
     total = np.uint64(0)
     for i in range(own.size):
@@ -164,7 +167,7 @@ def inspect(own, n, indptr, indices, data, bits, salt):
     return np.int64(-1), total
 
 
-def _check_rows(source: str, comm, n: int, own: np.ndarray, found) -> None:
+def _check_rows(source: str, comm: Any, n: int, own: np.ndarray, found: CSR) -> None:
     from mpi4py import MPI
 
     salt = np.uint64(comm.bcast(secrets.randbits(64) if comm.rank == 0 else None))
@@ -187,7 +190,15 @@ def _check_rows(source: str, comm, n: int, own: np.ndarray, found) -> None:
 
 
 @kernel
-def fill_lattice(own, shape, unknowns, offsets, fill, indptr, indices):
+def fill_lattice(
+    own: Array,
+    shape: tuple[int, int, int],
+    unknowns: int,
+    offsets: Array,
+    fill: bool,
+    indptr: Array,
+    indices: Array,
+) -> None:
     """The rows of the own vertices of a lattice: lengths first, then the entries."""
     for i in range(own.size):
         at = indptr[i] if fill else 0
@@ -197,7 +208,9 @@ def fill_lattice(own, shape, unknowns, offsets, fill, indptr, indices):
 
 
 @kernel
-def weigh_rows(own, indptr, ends, code, seed, bits, high, weights):
+def weigh_rows(
+    own: Array, indptr: Array, ends: Array, code: int, seed: np.uint64, bits: int, high: int, weights: Array
+) -> None:
     """The weight of every entry of the own rows, a function of its two ends."""
     for i in range(own.size):
         u = np.int64(own[i])
@@ -207,7 +220,7 @@ def weigh_rows(own, indptr, ends, code, seed, bits, high, weights):
 
 
 @kernel
-def drop_repeats(own, keys, lengths, ends):
+def drop_repeats(own: Array, keys: Array, lengths: Array, ends: Array) -> int:
     """The ends of sorted keys (row << 32 | end), each once and no loops, and the rows' lengths; how many ends."""
     kept = 0
     for i in range(keys.size):
@@ -225,20 +238,20 @@ class Parts:
     A family checks its sizes and asks for one structure; ``make`` makes that, all ranks together.
     """
 
-    def __init__(self, comm, partition: Owners) -> None:
+    def __init__(self, comm: Any, partition: Owners) -> None:
         self.comm, self.partition = comm, partition
 
-    def lattice(self, *shape) -> None:
+    def lattice(self, *shape: Any) -> None:
         self.make = partial(self._lattice, *shape)
 
-    def drawn(self, *draws) -> None:
+    def drawn(self, *draws: Any) -> None:
         self.make = partial(self._drawn, *draws)
 
-    def _split(self, n: int, blocks) -> None:
+    def _split(self, n: int, blocks: Callable[[], Blocks]) -> None:
         self.n, self.split = n, make_partition(self.partition, self.comm, n, blocks, None)
         self.own = self.split.mine(self.comm.rank)
 
-    def _lattice(self, shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray):
+    def _lattice(self, shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray) -> Rows:
         n = prod(shape) * unknowns
         self._split(n, lambda: even_blocks(n, self.comm.size))
         indptr = np.zeros(len(self.own) + 1, np.int64)
@@ -248,13 +261,13 @@ class Parts:
         fill_lattice(self.own, shape, unknowns, offsets, True, indptr, ends)
         return indptr, ends
 
-    def _drawn(self, n: int, *draws: tuple):
+    def _drawn(self, n: int, *draws: tuple) -> Rows:
         self._split(n, lambda: self._balance(n, draws))
-        keys = [np.empty(0, np.int64)]
+        parts = [np.empty(0, np.int64)]
         for row, col in self._batches(draws):
             _, (row, col), _ = scatter_to_owners(self.comm, self.split.owner(row), row, col)
-            keys.append(places_of(self.own, row).astype(np.int64) << 32 | col)
-        keys = np.concatenate(keys)
+            parts.append(places_of(self.own, row).astype(np.int64) << 32 | col)
+        keys = np.concatenate(parts)
         keys.sort()
         lengths, ends = np.zeros(len(self.own), np.int64), np.empty(len(keys), np.int32)
         kept = drop_repeats(self.own, keys, lengths, ends)
@@ -283,7 +296,7 @@ class Parts:
         return Blocks(np.minimum(wide.starts * width, n))
 
 
-def _from_family(source: str, comm, partition: Owners) -> DistGraph:
+def _from_family(source: str, comm: Any, partition: Owners) -> DistGraph:
     family, words = split_spec(source)
     asked: FamilyRequest = read_request(family, **words)
     parts = Parts(comm, partition)

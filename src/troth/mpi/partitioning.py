@@ -24,7 +24,7 @@ NAMES = ("block", "hash", "metis")
 Owners = str | os.PathLike[str] | np.ndarray  # how a partition is asked for
 
 
-def share_of_owners(comm, n: int, where: Path | str, parts: Iterable[np.ndarray]) -> np.ndarray:
+def share_of_owners(comm: Any, n: int, where: Path | str, parts: Iterable[np.ndarray]) -> np.ndarray:
     """This rank's share of n owners, checked: entry v is the rank that owns vertex v."""
     share, came = my_lines(comm, n, parts)
     most = comm.size - 1
@@ -56,7 +56,7 @@ def _whole(where: Path | str, n: int, owners: np.ndarray) -> Iterator[np.ndarray
     yield owners
 
 
-def metis_owners(comm, indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
+def metis_owners(comm: Any, indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Owners by METIS: parts of equal size with few edges between them. Needs the whole graph."""
     try:
         import pymetis
@@ -70,7 +70,7 @@ def metis_owners(comm, indptr: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return np.asarray(owners, np.int32)
 
 
-def scattered(comm, n: int, make: Callable[[], np.ndarray]) -> np.ndarray:
+def scattered(comm: Any, n: int, make: Callable[[], np.ndarray]) -> np.ndarray:
     """This rank's share of n owners that rank 0 makes."""
     from mpi4py import MPI
 
@@ -92,7 +92,13 @@ def check_name(name: Any) -> None:
         raise TrothError(f"partition={str(name)!r} is not a file: choose {', '.join(NAMES)}, or a file of owners")
 
 
-def make_partition(name: Owners, comm, n: int, blocks: Callable[[], Blocks], whole: Callable | None) -> Partition:
+def make_partition(
+    name: Owners,
+    comm: Any,
+    n: int,
+    blocks: Callable[[], Blocks],
+    whole: Callable[[], tuple[np.ndarray, np.ndarray]] | None,
+) -> Partition:
     """The partition of a name, "block", "hash", "metis" or a file of owners, or of an array of owners.
 
     ``blocks`` makes the balanced blocks, ``whole`` the (indptr, indices) of the whole graph for METIS; None where no
@@ -108,7 +114,7 @@ def make_partition(name: Owners, comm, n: int, blocks: Callable[[], Blocks], who
         check_name(name)
         if name == "metis" and whole is None:
             raise TrothError('partition="metis" needs a whole graph: generate it to a .csr folder first')
-    if name == "metis":
+    if name == "metis" and whole is not None:
         return Table(comm, n, scattered(comm, n, lambda: metis_owners(comm, *whole())))
     path = Path(name)
     parts = _mapped(path, n) if path.suffix == ".npy" else _read(path, comm.size - 1)

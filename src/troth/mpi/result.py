@@ -40,8 +40,12 @@ class DistMatching:
         Of the whole matching.
     cardinality : int
         Number of pairs of the whole matching.
-    algorithm, ties, seed
+    algorithm : str
         What was run.
+    ties : str
+        The tie rule.
+    seed : int
+        Of the scramble.
     stats : dict
         What the engine counted; "bytes" and "messages" are what this rank sent.
     """
@@ -60,7 +64,12 @@ class DistMatching:
         return f"DistMatching({head}, algorithm={self.algorithm!r}, ranks={self.graph.comm.size})"
 
     def whole(self) -> np.ndarray:
-        """The mates of all vertices, on every rank; all ranks together. Needs room for n numbers."""
+        """The mates of all vertices, on every rank; all ranks together. Needs room for n numbers.
+
+        Returns
+        -------
+        ndarray of int32
+        """
         graph = self.graph
         part = in_order(graph, self.mate)
         counts = np.diff(even_blocks(graph.n, graph.comm.size, BLOCK).starts)
@@ -69,7 +78,13 @@ class DistMatching:
         return found
 
     def chunks(self) -> Iterator[np.ndarray]:
-        """The mates of all vertices in order, part by part, on rank 0; all ranks together."""
+        """The mates of all vertices in order, part by part, on rank 0; all ranks together.
+
+        Yields
+        ------
+        ndarray of int32
+            The mates of consecutive vertices; nothing on the other ranks.
+        """
         comm = self.graph.comm
         part = in_order(self.graph, self.mate)
         counts = np.diff(even_blocks(self.graph.n, comm.size, BLOCK).starts)

@@ -13,7 +13,7 @@ from troth.inputs import Edges
 
 def device_edges(parts: Any, base: int) -> Edges:
     """(row, col) or (row, col, weight) on one GPU as edges."""
-    places, arrays = [], []
+    places, arrays = [], list[Any]()
     for name, part in zip(("row", "col", "weight"), parts, strict=False):
         array = as_cupy(part, f"the edges: {name}") if is_on_device(part) else None
         places.append("the host" if array is None else f"cuda:{array.device.id}")

@@ -75,7 +75,7 @@ def choose_columns(
     if count < 2:
         raise TrothError(f"{where}: one column; a table of edges has source, target and, if any, weight")
     ends = well_known(names) if names is not None else None
-    if ends is None:
+    if names is None or ends is None:
         if count > 3:
             shown = f" ({_shown(names)})" if names is not None else ""
             raise TrothError(
@@ -222,7 +222,7 @@ def _ids(column: np.ndarray) -> np.ndarray:
         return column
     with suppress(ValueError):  # of cells that hold several values, or bytes that are no text
         if column.ndim == 1:
-            return np.where(np.equal(column, None), "", column.astype(str))
+            return np.where(np.equal(column, np.array(None)), "", column.astype(str))
     raise ValueError("the ids are neither whole numbers nor text")
 
 

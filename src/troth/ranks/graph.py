@@ -25,16 +25,26 @@ class DistGraph:
 
     Attributes
     ----------
-    comm : the communicator
-    n, m : vertices and edges of the whole graph
-    indptr, indices, weights : the rows of the own vertices, as in ``Graph``, with local numbers
-    globals : int32, the global number of each local one
-    owned : how many vertices are this rank's own
-    ghost_owner, ghost_place : for each ghost its rank, and its local number there
-    neighbours : the ranks that share edges with this one, ascending
-    ghost_starts : the ghosts of neighbour i are ghost_starts[i]..ghost_starts[i + 1] - 1 (add ``owned``)
-    boundary, boundary_starts : the own vertices that neighbour i has as ghosts, in the order in which it has them
-    weight_range : least, greatest and union of all weight bits, the same on all ranks
+    comm : mpi4py.MPI.Comm
+        The communicator.
+    n, m : int
+        Vertices and edges of the whole graph.
+    indptr, indices, weights : ndarray
+        The rows of the own vertices, as in ``Graph``, with local numbers.
+    globals : ndarray of int32
+        The global number of each local one.
+    owned : int
+        How many vertices are this rank's own.
+    ghost_owner, ghost_place : ndarray of int32
+        For each ghost its rank, and its local number there.
+    neighbours : ndarray of int32
+        The ranks that share edges with this one, ascending.
+    ghost_starts : ndarray of int64
+        The ghosts of neighbour i are ghost_starts[i]..ghost_starts[i + 1] - 1 (add ``owned``).
+    boundary, boundary_starts : ndarray of int
+        The own vertices that neighbour i has as ghosts, in the order in which it has them.
+    weight_range : tuple of int
+        Least, greatest and union of all weight bits, the same on all ranks.
     """
 
     comm: Any
@@ -90,7 +100,17 @@ class DistGraph:
         return Neighbourhood(self.comm, self.neighbours)
 
     def to_ghosts(self, around: Neighbourhood, values: np.ndarray, ghosts: np.ndarray) -> None:
-        """ghosts[i] = the owner's value of ghost i, for one value an own vertex; all ranks together."""
+        """ghosts[i] = the owner's value of ghost i, for one value an own vertex; all ranks together.
+
+        Parameters
+        ----------
+        around : Neighbourhood
+            What ``neighbourhood`` returns.
+        values : ndarray
+            One value for each own vertex.
+        ghosts : ndarray
+            Gets one value for each ghost.
+        """
         counts, came = np.diff(self.boundary_starts), np.diff(self.ghost_starts)
         around.swap(np.ascontiguousarray(values[self.boundary]), counts, ghosts, came)
 

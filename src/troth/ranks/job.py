@@ -26,7 +26,12 @@ PATIENCE = 5.0  # seconds for a launcher to read what a rank has said
 
 
 def world() -> Any:
-    """All processes of this job, or a refusal where mpi4py is missing."""
+    """All processes of this job, or a refusal where mpi4py is missing.
+
+    Returns
+    -------
+    mpi4py.MPI.Comm
+    """
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # mpi4py finds no MPI library: RuntimeError
@@ -35,12 +40,24 @@ def world() -> Any:
 
 
 def launcher() -> str | None:
-    """The program that starts MPI jobs: the ``mpiexec`` beside this Python, or else that on the PATH."""
+    """The program that starts MPI jobs: the ``mpiexec`` beside this Python, or else that on the PATH.
+
+    Returns
+    -------
+    str or None
+        None where there is none.
+    """
     return shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
 
 
 def launched_rank() -> str | None:
-    """The number of this process among those that mpiexec or srun started; None where it was started alone."""
+    """The number of this process among those that mpiexec or srun started.
+
+    Returns
+    -------
+    str or None
+        None where it was started alone.
+    """
     return next((os.environ[name] for name in RANK if name in os.environ), None)
 
 
@@ -50,7 +67,13 @@ class AgreedError(TrothError):
 
 @contextmanager
 def agreeing(comm: Any) -> Iterator[None]:
-    """A step in which ranks do not talk: where one refuses, all raise the reason of the first; all ranks together."""
+    """A step in which ranks do not talk: where one refuses, all raise the reason of the first; all ranks together.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Comm
+        The ranks.
+    """
     refusal = None
     try:
         yield
@@ -64,7 +87,13 @@ def agreeing(comm: Any) -> Iterator[None]:
 
 @contextmanager
 def ending_the_job(comm: Any) -> Iterator[None]:
-    """An exception on one rank would leave the others waiting for ever: say which rank it was, and end them all."""
+    """An exception on one rank would leave the others waiting for ever: say which rank it was, and end them all.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Comm
+        The ranks.
+    """
     try:
         yield
     except BaseException as error:

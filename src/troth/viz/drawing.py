@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from troth.api.checking import mates_on_host, verify
+from troth.api.checking import verify
+from troth.api.mates import mates_on_host
 from troth.api.opening import as_graph
 from troth.errors import TrothError
 from troth.graph import Graph
@@ -95,10 +96,10 @@ def draw(
         digits = "," if isinstance(weight, int) else ",.6g"
         title = f"{counted(pairs, 'pair', 'pairs')}, weight {weight:{digits}}"
     ax.set_title(title or "", color=INK)
-    return ax.figure
+    return cast("Figure", ax.figure)
 
 
-def _mates(g: Graph, m: Any) -> tuple[np.ndarray, int | float]:
+def _mates(g: Graph, m: Any) -> tuple[np.ndarray, int | float | None]:
     """The mates and their weight; what is no matching is refused."""
     if m is None:
         return np.full(g.n, -1), 0
@@ -164,7 +165,7 @@ def _diameter(ax: Any, places: np.ndarray) -> float:
 def _lines(ax: Any, segments: np.ndarray, colour: str, width: np.ndarray, zorder: int) -> None:
     from matplotlib.collections import LineCollection
 
-    ax.add_collection(LineCollection(segments, colors=colour, linewidths=width, capstyle="round", zorder=zorder))
+    ax.add_collection(LineCollection(list(segments), colors=colour, linewidths=width, capstyle="round", zorder=zorder))
 
 
 def _vertices(ax: Any, g: Graph, mate: np.ndarray, places: np.ndarray, diameter: float, named: bool) -> None:

@@ -19,7 +19,7 @@ from troth.graph import Graph
 from troth.viz.drawing import edges_of
 from troth.viz.layout import place
 from troth.viz.stories import tell
-from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, number
+from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, Vertex, number
 from troth.words import counted
 
 WEIGHED = 120  # graphs with more edges show no weights
@@ -43,8 +43,12 @@ def steps(
     ----------
     graph : Graph or anything that ``as_graph`` takes
         The graph.
-    algorithm, ties, seed : optional
+    algorithm : str, optional
         As in ``troth.match``; the four PGAS variants need mpiexec.
+    ties : str, optional
+        As in ``troth.match``.
+    seed : int, optional
+        As in ``troth.match``.
     ranks : int, optional
         Processes of a PGAS variant, by default 3.
     partition : str, optional
@@ -110,7 +114,8 @@ def _data(graph: Graph, story: Story) -> str:
 
 def _frames(story: Story) -> list[dict]:
     """Every frame as its difference from the one before."""
-    frames, before = [], (None,) * story.graph.n
+    frames = []
+    before: tuple[Vertex | None, ...] = (None,) * story.graph.n
     for line, caption, vertices, arrows in story.frames:
         changed = {v: vertex for v, vertex in enumerate(vertices) if vertex != before[v]}
         frames.append({"line": line, "caption": caption, "set": changed, "arrows": arrows})

@@ -63,7 +63,8 @@ class Log:
     """Watches one rank; vertices have their global numbers here."""
 
     def __init__(self, graph) -> None:
-        self.graph, self.rank, self.events = graph, graph.comm.rank, []
+        self.graph, self.rank = graph, graph.comm.rank
+        self.events: list[dict[str, Any]] = []
         self.known: dict[tuple[int, int], list[int]] = {}  # what was read last, by copy and vertex
 
     def add(self, kind: str, **values) -> None:
@@ -165,7 +166,7 @@ def watch(engine, log: Log) -> None:
     """Wrap what the engine calls, where it looks it up."""
     from troth.ranks import notify, shared, steps
 
-    places = [(steps, name) for name in vars(steps) if hasattr(log, f"on_{name}")]
+    places: list[tuple[Any, str]] = [(steps, name) for name in vars(steps) if hasattr(log, f"on_{name}")]
     places += [(engine, name) for name in ("barrier", "sum_over") if hasattr(engine, name)]
     places += [(shared.Words, "read"), (shared.SteadyWords, "read"), (notify.Rank, "notices")]
     for place, name in places:

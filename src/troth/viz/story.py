@@ -8,9 +8,9 @@ pseudocode that was executed. A story only reads the engine's arrays: it decides
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Generator, Iterable, Mapping, Sequence, Sized
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from troth.order import MASK, Order, priorities
 from troth.words import counted
 
 UNPROCESSED, PROCESSED, MATCHED, CURRENT, CANDIDATE = "unprocessed", "processed", "matched", "current", "candidate"
+Watching = Generator[None, Any, None]  # what ``on_NAME`` is where it also looks at the result, which it is sent
 FEW = 6  # items that a caption lists; more are counted
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from troth.cpu.blue_red import BLUE, RED
-from troth.viz.story import Arrow, Story, plural
+from troth.viz.story import Arrow, Story, Watching, plural
 
 COLOURS = {int(BLUE): "blue", int(RED): "red"}
 
@@ -28,7 +26,7 @@ class BlueRed(Story):
     lines = LINES
     pointing = "proposal"
 
-    def on_colour_active(self, at) -> Iterator[None]:
+    def on_colour_active(self, at) -> Watching:
         yield
         self.colour = [COLOURS.get(colour, "") for colour in at.work.colour.tolist()]
         self.points = [-1] * self.graph.n
@@ -37,7 +35,7 @@ class BlueRed(Story):
         if blue + red:
             self.frame("colour", f"Round {int(at.r) + 1}: {blue} blue and {red} red, by lot.")
 
-    def on_propose(self, at) -> Iterator[None]:
+    def on_propose(self, at) -> Watching:
         yield
         self.points = at.work.proposal.tolist()
         asking = [v for v, red in enumerate(self.points) if red >= 0]
@@ -47,7 +45,7 @@ class BlueRed(Story):
             caption = "No blue vertex has a red neighbour."
         self.frame("propose", caption, asking, {self.points[v] for v in asking}, arrows)
 
-    def on_respond(self, at) -> Iterator[None]:
+    def on_respond(self, at) -> Watching:
         self.answers: list[tuple[int, int]] = []
         yield
         self.mate = at.work.mate.tolist()
@@ -56,7 +54,7 @@ class BlueRed(Story):
                 self.points[v] = -1
             self.frame("match", f"Matched in this round: {self.pairs(self.answers)}.")
 
-    def on_choose(self, at) -> Iterator[None]:
+    def on_choose(self, at) -> Watching:
         """Red vertices choose while ``respond`` runs; blue ones have chosen before."""
         y = int((yield))
         if self.colour[at.x] == "red" and y >= 0:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from troth.viz.story import Arrow, Story
+from troth.viz.story import Arrow, Story, Watching
 
 LINES = {
     "sort": "sort the edges by falling weight",
@@ -23,15 +21,17 @@ class Greedy(Story):
     lines = LINES
     refusing = "dropped"
 
-    def on_take_edges(self, at) -> Iterator[None]:
+    def on_take_edges(self, at) -> Watching:
         self.frame("sort", f"The {self.graph.m} edges are sorted, the heaviest first; ties by the tie rule.")
-        self.array, self.ends, self.dropped = at.mate, [], []
+        self.array = at.mate
+        self.ends: list[int] = []
+        self.dropped: list[Arrow] = []
         yield
         if self.ends:
             self._tell_edge()
         self._tell_dropped()
 
-    def on_vertex(self, at) -> Iterator[None]:
+    def on_vertex(self, at) -> Watching:
         if len(self.ends) == 2:
             self._tell_edge()
         self.ends.append(int((yield)))

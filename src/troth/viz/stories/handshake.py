@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from troth.viz.story import Story, plural
+from troth.viz.story import Story, Watching, plural
 
 LINES = {
     "extend": "each extends a hand to its strongest neighbour",
@@ -26,14 +24,14 @@ class Handshake(Story):
     pointing = "extended hand"
     hands = True
 
-    def on_find_strongest(self, at) -> Iterator[None]:
+    def on_find_strongest(self, at) -> Watching:
         yield
         self.points = at.strongest.tolist()
         self.processed = set(range(self.graph.n))
         caption = "All vertices at once extend a hand to their strongest neighbour."
         self.frame("extend", caption, (v for v, s in enumerate(self.points) if s >= 0))
 
-    def on_check_handshaking(self, at) -> Iterator[None]:
+    def on_check_handshaking(self, at) -> Watching:
         before = at.work.mate.copy()
         yield
         newly = [(u, int(v)) for u, v in enumerate(at.work.mate) if v > u and before[u] < 0]
@@ -44,7 +42,7 @@ class Handshake(Story):
             self.points[v] = -1
         self.frame("pack", "They match, and the other edges at them drop out.")
 
-    def on_look_again(self, at) -> Iterator[None]:
+    def on_look_again(self, at) -> Watching:
         before = at.work.strongest.copy()
         yield
         again = [v for v, s in enumerate(at.work.strongest) if s != before[v]]

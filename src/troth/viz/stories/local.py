@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from troth.viz.story import Arrow, Story
+from troth.viz.story import Arrow, Story, Watching
 
 LINES = {
     "each": "for each vertex u, in random order:",
@@ -25,14 +23,14 @@ class LocalWeighted(Story):
     manner = "heaviest"
     chosen: tuple[int, int] | None = None
 
-    def on_visit_vertices(self, at) -> Iterator[None]:
+    def on_visit_vertices(self, at) -> Watching:
         self.array = at.mate
         first = ", ".join(map(self.name, at.visit[:8].tolist()))
         self.frame("each", f"The vertices will come in the order {first}{', …' if len(at.visit) > 8 else ''}.")
         yield
         self._tell_pair()
 
-    def on_heaviest(self, at) -> Iterator[None]:
+    def on_heaviest(self, at) -> Watching:
         self._tell_pair()
         u, v = int(at.u), int((yield))
         self.processed.add(u)

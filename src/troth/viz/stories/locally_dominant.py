@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from troth.viz.story import Arrow, Story
+from troth.viz.story import Arrow, Story, Watching
 
 LINES = {
     "process": "process(s):",
@@ -34,7 +32,7 @@ class LocallyDominant(Story):
         caption = f"Q holds {self.names(queue)}. Whoever wanted one of them must look again."
         self.frame("queue", caption, queue)
 
-    def on_find_candidate(self, at) -> Iterator[None]:
+    def on_find_candidate(self, at) -> Watching:
         t, _ = yield
         s, t = int(at.s), int(t)
         self.processed.add(s)
@@ -45,7 +43,7 @@ class LocallyDominant(Story):
         caption = f"{self.name(s)} looks: {self.name(t)}, at {self.weight(s, t)}, is its heaviest unmatched neighbour."
         self.frame("look", caption, [s], [t], [Arrow(s, t)])
 
-    def on_process_vertex(self, at) -> Iterator[None]:
+    def on_process_vertex(self, at) -> Watching:
         t, _ = yield
         s, t = int(at.s), int(t)
         if t >= 0:

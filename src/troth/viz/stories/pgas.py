@@ -68,17 +68,18 @@ class Pgas(Story):
 
     def replay(self, ranks: int, words: dict[str, Any]) -> None:
         """Run the job and tell it."""
-        self.ranks, self.met, self.first = ranks, 0, set()
+        self.ranks, self.met = ranks, 0
+        self.first: set[int] = set()
         events = trace(self.graph, ranks, words)
-        self.owner = np.empty(self.graph.n, np.int64)
+        owner = np.empty(self.graph.n, np.int64)
         mate = np.full(self.graph.n, -1, np.int32)
         for event in events:
             if event["kind"] == "owner":
-                self.owner[event["vertices"]] = event["rank"]
+                owner[event["vertices"]] = event["rank"]
             elif event["kind"] == "mates":
                 for v, found in event["mates"]:
                     mate[v] = found
-        self.owner = self.owner.tolist()
+        self.owner = owner.tolist()
         self.begin()
         for event in events:
             tell = getattr(self, f"tell_{event['kind']}", None)
@@ -87,7 +88,7 @@ class Pgas(Story):
         self.end(mate)
 
     def tell_choose(self, who: str, event: dict) -> None:
-        wanting, alone = [], []
+        wanting, alone = list[int](), list[int]()
         for u, v, _ in event["words"]:
             self.points[u] = v
             self.processed.add(u)

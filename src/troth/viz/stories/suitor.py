@@ -6,10 +6,8 @@ where all weights are equal; and with sorted rows (``presort``), which is Algori
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from troth.cpu.offers import LOST, NONE
-from troth.viz.story import Arrow, Story
+from troth.viz.story import Arrow, Story, Watching
 
 QUEUE = {
     "queue": "for each x in the queue:",
@@ -66,13 +64,13 @@ class Suitor(Story):
         self.lines = DOWN_THE_ROWS
         self.frame("sort", "Every row is sorted; who refuses a vertex once refuses it for ever.")
 
-    def on_choose(self, at) -> Iterator[None]:
+    def on_choose(self, at) -> Watching:
         yield
         group = range(int(at.first), int(at.last))
         some = self.names(group) if len(group) < self.graph.n else "all vertices"
         self.frame("choose", f"The two heaviest neighbours of {some} are found in one pass.", group)
 
-    def on_offer_first(self, at) -> Iterator[None]:
+    def on_offer_first(self, at) -> Watching:
         again, _ = yield
         if at.best == NONE:
             self.processed.add(int(at.u))
@@ -80,7 +78,7 @@ class Suitor(Story):
         elif again == at.u:
             self.frame("wait", f"{self.name(at.u)} joins the queue and will look again.", [at.u])
 
-    def on_make_offer(self, at) -> Iterator[None]:
+    def on_make_offer(self, at) -> Watching:
         u, v, held = self.vertex(at.offer), int(at.v), at.offers.state[at.v]
         rival = self.vertex(held) if held else -1
         if not self.looked:
@@ -113,11 +111,11 @@ class Suitor(Story):
         more, less = short if short[0] != short[1] else (more, less)
         return f"An offer of {more} beats one of {less}"
 
-    def on_look(self, at) -> Iterator[None]:
+    def on_look(self, at) -> Watching:
         e = yield
         self._looked(int(at.u), int(at.rows.indices[e]) if e >= 0 else -1)
 
-    def on_look_short(self, at) -> Iterator[None]:
+    def on_look_short(self, at) -> Watching:
         key = yield
         self._looked(int(at.u), self.vertex(key) if key else -1)
 

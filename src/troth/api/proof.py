@@ -1,0 +1,75 @@
+"""A proof of how good a matching is: a feasible dual, found by sweeps over the graph.
+
+For any y >= 0 with y(u) + y(v) >= w(u, v) on every edge (a feasible dual of the matching problem), a matching M* weighs
+sum over M* of w(u, v) <= sum over M* of y(u) + y(v) <= sum of y, since M* meets each vertex once at most.
+
+The dual starts from y(v) = the weight matched at v, whose sum is twice the weight, and improves by damped Jacobi
+sweeps: y'(v) = max(0, max_u (w(u, v) - y(u))), y <- (y + y') / 2. See ``cpu/checks.py`` for why it is feasible after
+any sweep.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from troth.contract import Array, Checks
+
+SWEEPS = 50
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof: no matching of this graph is heavier than ``bound``, so this one has ``ratio`` of the optimum or more.
+
+    Attributes
+    ----------
+    weight : int or float
+        The matching's weight (exact for integers).
+    bound : int or float
+        At least the weight of every matching; a whole number for integers, rounded up for floats.
+    ratio : float
+        weight / bound, rounded down.
+    sweeps : int
+        How many sweeps improved the dual.
+    """
+
+    weight: int | float
+    bound: int | float
+    ratio: float
+    sweeps: int
+
+
+def prove(checks: Checks, mate: Array, held: Array, sweeps: int = SWEEPS, tolerance: float = TOLERANCE) -> Certificate:
+    """The certificate of a valid matching."""
+    weight = checks.matched_weight(mate, held)
+    units, exponent = checks.start_dual(mate, held)  # the weight once more, rounded down, in units
+    totals: list[int] = []
+    while len(totals) < sweeps and (len(totals) < 2 or totals[-2] - totals[-1] > tolerance * totals[-1]):
+        totals.append(checks.sweep_dual())
+    total, done = totals[-1], len(totals)
+    if isinstance(weight, int):
+        whole_bound = total >> exponent  # the optimum is whole and at most total / 2^exponent
+        ratio = _round_down(Fraction(weight, whole_bound)) if whole_bound else 1.0
+        return Certificate(weight, whole_bound, ratio, done)
+    unit = Fraction(2) ** -exponent
+    bound = _round_up(total * unit)
+    # From below in two ways: the units were rounded down, and the sum of floats may have rounded up or down.
+    low = min(units * unit, Fraction(weight)) if math.isfinite(weight) else units * unit
+    high = Fraction(bound) if math.isfinite(bound) else total * unit
+    return Certificate(weight, bound, _round_down(low / high) if high else 1.0, done)
+
+
+def _round_down(x: Fraction) -> float:
+    near = float(x)
+    return near if near <= x else math.nextafter(near, -math.inf)
+
+
+def _round_up(x: Fraction) -> float:
+    try:
+        near = float(x)
+    except OverflowError:
+        return math.inf
+    return near if near >= x else math.nextafter(near, math.inf)
