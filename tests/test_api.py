@@ -53,7 +53,10 @@ def refuse(call, pattern: str, *args, **options) -> None:
         ({"algorithm": "greedy", "device": "mpi"}, "^greedy has no engine on device='mpi': choose cpu, cuda$"),
         ({"ties": "lowest"}, "^ties='lowest' is not a tie rule: choose hash, low, high$"),
         ({"ties": None}, "^ties=None is not a tie rule"),
-        ({"variant": 2}, "^suitor: variant=2 is not accepted: give auto or nosync or synclb or syncnolb or hybrid$"),
+        (
+            {"variant": 2},
+            "^suitor: variant=2 is not accepted: give auto or plain or nosync or synclb or syncnolb or hybrid$",
+        ),
         ({"columns": ("a", "b")}, r"no option 'columns': give troth.as_graph\(g, columns=...\)$"),
         ({"variants": 2}, "^suitor on cpu has no option 'variants': its options are presort$"),
         (

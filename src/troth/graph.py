@@ -6,12 +6,13 @@ neighbour and free of repeats, there are no loops, and no weight is zero, negati
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from troth.arrays import check_room, cupy, device_number, device_of, is_on_device, to_host, using
+from troth.arrays import check_room, cupy, device_number, device_of, is_on_device, packages_of, to_host, using
 from troth.errors import TrothError
 from troth.gate.findings import FINGERPRINT, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
 from troth.inputs import MAX_VERTICES, Matrix, Sparse
@@ -209,8 +210,11 @@ class Graph:
 def _why_no_graph(indptr: Any, indices: Any, weights: Any) -> str:
     """What is wrong with the arrays of a graph; empty where nothing is."""
     for name, array, kind in (("indptr", indptr, np.int64), ("indices", indices, np.int32), ("weights", weights, None)):
-        if not hasattr(array, "dtype") or getattr(array, "ndim", 0) != 1 or (kind and array.dtype != kind):
+        known = not {"numpy", "cupy"}.isdisjoint(packages_of(array))
+        if not known or array.ndim != 1 or not array.flags.c_contiguous or (kind and array.dtype != kind):
             return f"{name} is not a flat array" + (f" of {np.dtype(kind).name}" if kind else "")
+    if len({array.device.id if is_on_device(array) else None for array in (indptr, indices, weights)}) > 1:
+        return "indptr, indices and weights are not on one device"
     if weights.dtype.kind not in "iuf" or weights.dtype.itemsize > 8 or weights.dtype == np.float16:
         return f"weights of type {weights.dtype} have no exact order"
     n, entries = len(indptr) - 1, len(indices)
@@ -224,7 +228,8 @@ def _why_no_graph(indptr: Any, indices: Any, weights: Any) -> str:
         from troth.gate import cuda as gate
     else:
         from troth.gate import cpu as gate  # type: ignore[no-redef]
-    found = gate.check(indptr, indices, weights)
+    with using(indptr.device.id) if is_on_device(indptr) else nullcontext():
+        found = gate.check(indptr, indices, weights)
     reasons = {
         OUTSIDE: "a neighbour is no vertex",
         UNSORTED: "a row is not ascending, or has a neighbour twice",

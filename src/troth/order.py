@@ -27,7 +27,7 @@ from numba import types
 from numba.extending import overload
 
 from troth.kernels.jit import inlined
-from troth.kernels.launch import struct
+from troth.kernels.launch import define, define_struct, struct
 
 MASK = np.uint64(0xFFFFFFFF)
 PRIORITY_BITS = np.uint64(32)
@@ -81,6 +81,11 @@ _ORDER = np.dtype(
     [("low", "u8")] + [(name, "u4") for name in ("drop", "lossy", "flip", "mul1", "mul2", "inv1", "inv2", "fold")],
     align=True,
 )
+
+
+# What every kernel file must agree on with this one.
+DOMAINS = {"COLOUR": COLOUR, "PROPOSE": PROPOSE, "WEIGHT": WEIGHT, "PLACE": PLACE}
+ORDER_CONSTANTS = (*define_struct("ORDER", _ORDER), *define(**DOMAINS))
 
 
 @lru_cache(maxsize=8)

@@ -14,7 +14,7 @@ from troth.cuda import suitor
 
 ENGINES = [
     ("suitor", {}),
-    *(("suitor", {"variant": name}) for name in ("nosync", "synclb", "syncnolb", "hybrid")),
+    *(("suitor", {"variant": name}) for name in ("plain", "nosync", "synclb", "syncnolb", "hybrid")),
     ("suitor", {"variant": "synclb", "vertices_per_warp": 40}),
     ("locally-dominant", {}),
     ("handshake", {}),
@@ -58,8 +58,8 @@ def through_the_gate(g: troth.Graph) -> None:
     row = cp.asarray(np.repeat(np.arange(g.n), np.diff(g.indptr.get())))
     edges = troth.as_graph((row, g.indices, g.weights))
     assert edges.m == g.m
-    order = cp.asarray(np.random.default_rng(0).permutation(len(row)))
-    again = troth.as_graph((row[order], g.indices[order], g.weights[order]))
+    shuffled = cp.asarray(np.random.default_rng(0).permutation(len(row)))
+    again = troth.as_graph((row[shuffled], g.indices[shuffled], g.weights[shuffled]))
     assert bool((again.indices == edges.indices).all())
     assert bool((again.weights == edges.weights).all())
 
@@ -87,13 +87,13 @@ def main() -> None:
         for plan in (0, 10**9):  # both plans of the default engine
             suitor.DENSE = plan
             for algorithm, options in ENGINES:
-                m = troth.match(g, algorithm, device="cuda", **options)
+                m = troth.match(g, algorithm=algorithm, device="cuda", **options)
                 assert bool(troth.verify(g, m)), (g, algorithm, options)
                 if not options:
-                    assert (m.mate.get() == troth.match(host, algorithm, device="cpu").mate).all(), algorithm
+                    assert (m.mate.get() == troth.match(host, algorithm=algorithm, device="cpu").mate).all(), algorithm
         troth.strongest(g)
         troth.strongest(g, gpu_threads=33)
-        m.labels(), m.edges(), m.weight
+        assert (len(m.labels()), len(m.edges()), m.weight > 0) == (g.n, m.cardinality, True)
     print("all kernels ran")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +17,8 @@ nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not 
 
 STEMS = sorted(path.stem for path in (Path(troth.cuda.__file__).parent / "kernels").glob("*.cu"))
 ARCHITECTURES = ("compute_75", "compute_80", "sm_90")  # to PTX, as a driver takes it, and to machine code
-PROGRAMS = [(stem, names) for stem in STEMS for names in import_module(f"troth.cuda.{stem}").PROGRAMS.values()]
+OUTSIDE = {"gate": "troth.gate.cuda", "families": "troth.families.cuda"}  # host files that are not in troth.cuda
+HOSTS = {stem: import_module(OUTSIDE.get(stem, f"troth.cuda.{stem}")) for stem in STEMS}
 
 
 def checked(answer: tuple):
@@ -26,12 +28,13 @@ def checked(answer: tuple):
     return values[0] if len(values) == 1 else values
 
 
-def compile_for(architecture: str, stem: str, names: set[str]) -> str:
-    """Compile some kernels of a file; returns the log where that fails."""
+def compile_for(architecture: str, stem: str, names: set[str], constants: tuple[str, ...] | None = None) -> str:
+    """Compile some kernels of a file, with the constants of its host file; returns the log where that fails."""
+    constants = HOSTS[stem].CONSTANTS if constants is None else constants
     program = checked(nvrtc.nvrtcCreateProgram(source(stem).encode(), f"{stem}.cu".encode(), 0, [], []))
     for name in names:
         checked(nvrtc.nvrtcAddNameExpression(program, name.encode()))
-    words = [option.encode() for option in (*OPTIONS, f"--gpu-architecture={architecture}")]
+    words = [option.encode() for option in (*OPTIONS, *constants, f"--gpu-architecture={architecture}")]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(words), words)
     log = bytes(checked(nvrtc.nvrtcGetProgramLogSize(program)))
     checked(nvrtc.nvrtcGetProgramLog(program, log))
@@ -43,7 +46,7 @@ def compile_for(architecture: str, stem: str, names: set[str]) -> str:
 @pytest.fixture(scope="module")
 def logs():
     """The compiler's logs by file and architecture; all cores compile."""
-    names = {stem: {name for owner, names in PROGRAMS if owner == stem for name in names} for stem in STEMS}
+    names = {stem: {name for names in host.PROGRAMS.values() for name in names} for stem, host in HOSTS.items()}
     assert all(names.values())
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield {
@@ -61,3 +64,24 @@ def test_compile(logs, stem, architecture):
 
 def test_an_error_is_found():
     assert "missing" in compile_for("sm_90", STEMS[0], {"missing"})
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [("suitor", "ITEM_BYTES"), ("suitor", "WIDE_best"), ("coarsen", "ROW_BYTES"), ("checks", "ORDER_drop")],
+)
+def test_a_host_file_that_disagrees_is_found(stem, name):
+    """Were a struct another one than the host file says, its kernels would not compile."""
+    lines = HOSTS[stem].CONSTANTS
+    (line,) = (line for line in lines if line.startswith(f"-DHOST_{name}="))
+    others = (*(other for other in lines if other != line), f"-DHOST_{name}=1")
+    assert "the host has" in compile_for("sm_90", stem, set(), others)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_every_constant_is_used(stem):
+    text = source(stem)
+    text += "".join(f"HOST_{name}_{field}" for _, name, field in re.findall(r"SAME_PLACE\((.+?), (\w+), (\w+)\)", text))
+    text += "".join(f"HOST_{name}_BYTES" for _, name in re.findall(r"SAME_SIZE\((.+?), (\w+)\)", text))
+    names = [line.removeprefix("-D").partition("=")[0] for line in HOSTS[stem].CONSTANTS]
+    assert [name for name in names if name not in text] == []

@@ -1,30 +1,23 @@
-"""The public calls on a GPU: where graphs and results live, which device runs, streams, threads, too little memory."""
+"""The public calls on a GPU: where graphs and results live, and which device runs."""
 
 from __future__ import annotations
 
-import gc
 import json
-import re
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from corpus import TIES, ULP, corpus, on_corpus, order_of
+from corpus import TIES, corpus, on_corpus, order_of
 
 import troth
-from troth import api, reference
+from troth import reference
+from troth.api import request
 from troth.arrays import cupy
 from troth.engines import TABLE
-from troth.errors import TrothError
 from troth.graph import Graph
 
 pytestmark = pytest.mark.gpu
 
-MIB = 2**20
 ROWS = [(engine.algorithm, engine.device) for engine in TABLE if engine.device != "mpi"]
 LOCAL = list(dict.fromkeys(algorithm for algorithm, _ in ROWS))
 ON_GPU = [algorithm for algorithm, device in ROWS if device == "cuda"]
@@ -85,7 +78,7 @@ def test_a_graph_that_is_there_already():
 
 
 def test_what_else_a_graph_has():
-    full = replace(slides, vertex_weights=np.arange(5.0), ids=np.array(list("abcde")), notes={"loops": 2})
+    full = slides.replaced(vertex_weights=np.arange(5.0), ids=np.array(list("abcde")), notes={"loops": 2})
     there = full.to("cuda")
     assert is_cupy(there.vertex_weights)
     assert there.vertex_weights.tolist() == [0, 1, 2, 3, 4]
@@ -101,6 +94,25 @@ def test_copies_are_copies():
     assert here.weights.tolist() == back.weights.tolist() == slides.weights.tolist()
 
 
+def test_arrays_of_a_gpu_are_checked():
+    """As on the CPU, in the same words; and what kernels could not read is refused before they do."""
+    cp = cupy()
+    there = slides.to("cuda")
+    indptr, indices, weights = there.indptr, there.indices, there.weights
+    assert Graph(indptr, indices, weights).bits_range() == slides.bits_range()
+    assert Graph(cp.zeros(4, np.int64), indices[:0], weights[:0]).n == 3
+    for change in ("indices", "weights"):
+        for at, value in ((0, 0), (0, -1), (0, 5), (3, 4), (9, -7)):
+            arrays = {name: getattr(slides, name).copy() for name in ("indptr", "indices", "weights")}
+            arrays[change][at] = value
+            copies = {name: cp.asarray(array) for name, array in arrays.items()}
+            assert refusal(Graph, **copies) == refusal(Graph, **arrays)
+    assert "indptr, indices and weights are not on one device" in refusal(Graph, indptr, indices, slides.weights)
+    assert "indptr, indices and weights are not on one device" in refusal(Graph, slides.indptr, indices, weights)
+    assert "weights is not a flat array" in refusal(Graph, indptr, indices, cp.repeat(weights, 2)[::2])
+    assert "indices is not a flat array of int32" in refusal(Graph, indptr, indices.astype(np.int64), weights)
+
+
 def test_devices_that_are_not_there():
     for name in ("cuda:99", "cuda:x", "cuda:"):
         wanted = f"device={name!r} is not there: choose cuda:0"
@@ -108,7 +120,7 @@ def test_devices_that_are_not_there():
             assert refusal(call, "no-such-file.mtx", device=name).startswith(wanted)
         assert refusal(slides.to, name).startswith(wanted)
     assert (
-        refusal(troth.match, slides, "local-random", "cuda")
+        refusal(troth.match, slides, algorithm="local-random", device="cuda")
         == "local-random has no engine on device='cuda': choose cpu"
     )
 
@@ -120,11 +132,11 @@ def test_devices_that_are_not_there():
 @pytest.mark.parametrize(("algorithm", "device"), [*ROWS, ("suitor", "cuda:0")])
 def test_mates_are_where_the_graph_is(mesh, algorithm, device, home):
     graph = mesh.to(home)
-    m = troth.match(graph, algorithm, device=device, seed=3)
+    m = troth.match(graph, algorithm=algorithm, device=device, seed=3)
     assert m.graph is graph
     assert m.device == ("cpu" if device == "cpu" else "cuda:0")
     check_lives(m.mate, graph)
-    assert m.mate.tolist() == troth.match(mesh, algorithm, device="cpu", seed=3).mate.tolist()
+    assert m.mate.tolist() == troth.match(mesh, algorithm=algorithm, device="cpu", seed=3).mate.tolist()
     json.dumps(m.to_dict())
     assert "note" not in m.stats
     assert "device" not in m.stats
@@ -143,11 +155,11 @@ def test_corpus(graph, ties):
 @pytest.mark.parametrize("algorithm", ON_GPU)
 def test_seconds(mesh, algorithm):
     for graph in (mesh, mesh.to("cuda")):
-        seconds = troth.match(graph, algorithm, device="cuda").stats["seconds"]
+        seconds = troth.match(graph, algorithm=algorithm, device="cuda").stats["seconds"]
         assert {"gate", "copy", "match", "kernels"} <= set(seconds)
         assert all(isinstance(value, float) and value >= 0 for value in seconds.values())
         assert seconds["kernels"] > 0
-    seconds = troth.match(mesh.to("cuda"), algorithm, device="cpu").stats["seconds"]
+    seconds = troth.match(mesh.to("cuda"), algorithm=algorithm, device="cpu").stats["seconds"]
     assert {"gate", "copy", "match"} <= set(seconds)
     assert "kernels" not in seconds
 
@@ -155,7 +167,7 @@ def test_seconds(mesh, algorithm):
 @every_algorithm
 def test_progress(mesh, algorithm):
     calls = []
-    troth.match(mesh.to("cuda"), algorithm, progress=lambda *call: calls.append(call))
+    troth.match(mesh.to("cuda"), algorithm=algorithm, progress=lambda *call: calls.append(call))
     assert calls
     assert all(0 <= done <= total for _, done, total in calls)
 
@@ -166,8 +178,8 @@ def test_an_error_in_progress_ends_the_run(mesh, algorithm):
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        troth.match(mesh, algorithm, device="cuda", progress=stop)
-    assert troth.verify(mesh, troth.match(mesh, algorithm, device="cuda"))
+        troth.match(mesh, algorithm=algorithm, device="cuda", progress=stop)
+    assert troth.verify(mesh, troth.match(mesh, algorithm=algorithm, device="cuda"))
 
 
 # ---- auto ----
@@ -180,7 +192,7 @@ def test_auto_goes_with_the_graph(mesh):
 
 def test_auto_by_size(mesh, monkeypatch):
     for size, device in ((0, "cuda:0"), (len(mesh.indices), "cuda:0"), (len(mesh.indices) + 1, "cpu"), (2**60, "cpu")):
-        monkeypatch.setattr(api, "WORTH_A_COPY", size)
+        monkeypatch.setattr(request, "WORTH_A_COPY", size)
         m = troth.match(mesh)
         assert m.device == device
         check_lives(m.mate, mesh)
@@ -190,10 +202,10 @@ def test_auto_by_size(mesh, monkeypatch):
 
 @pytest.mark.parametrize("algorithm", [name for name in LOCAL if name not in ON_GPU])
 def test_algorithms_of_the_cpu_alone(mesh, algorithm, monkeypatch):
-    monkeypatch.setattr(api, "WORTH_A_COPY", 0)
-    wanted = troth.match(mesh, algorithm, device="cpu", seed=2).mate.tolist()
+    monkeypatch.setattr(request, "WORTH_A_COPY", 0)
+    wanted = troth.match(mesh, algorithm=algorithm, device="cpu", seed=2).mate.tolist()
     for graph in (mesh, mesh.to("cuda")):
-        m = troth.match(graph, algorithm, seed=2)
+        m = troth.match(graph, algorithm=algorithm, seed=2)
         assert m.device == "cpu"
         check_lives(m.mate, graph)
         assert m.mate.tolist() == wanted
@@ -202,7 +214,7 @@ def test_algorithms_of_the_cpu_alone(mesh, algorithm, monkeypatch):
 def test_auto_by_options(mesh, monkeypatch):
     """An option that one device has decides."""
     for size in (0, 2**60):
-        monkeypatch.setattr(api, "WORTH_A_COPY", size)
+        monkeypatch.setattr(request, "WORTH_A_COPY", size)
         for graph in (mesh, mesh.to("cuda")):
             for options, device in (({"presort": True}, "cpu"), ({"variant": "hybrid"}, "cuda:0")):
                 m = troth.match(graph, **options)
@@ -219,9 +231,9 @@ def test_auto_by_options(mesh, monkeypatch):
 @every_algorithm
 def test_certify(mesh, algorithm):
     there = mesh.to("cuda")
-    wanted = troth.match(mesh, algorithm, device="cpu", certify=True).certificate
+    wanted = troth.match(mesh, algorithm=algorithm, device="cpu", certify=True).certificate
     for graph, device in ((there, "auto"), (there, "cpu"), *([(mesh, "cuda")] if algorithm in ON_GPU else [])):
-        m = troth.match(graph, algorithm, device=device, certify=True)
+        m = troth.match(graph, algorithm=algorithm, device=device, certify=True)
         assert m.certificate == wanted
         assert m.stats["seconds"]["certify"] >= 0
         assert troth.verify(graph, m)
@@ -294,190 +306,6 @@ def test_tensors_straight_into_match(layout):
     found = troth.strongest(obj)
     assert is_cupy(found)
     assert found.tolist() == [2, 0, 4, 4, 3]
-    for m in (troth.match(obj, device="cpu"), troth.match(obj, "local-weighted")):
+    for m in (troth.match(obj, device="cpu"), troth.match(obj, algorithm="local-weighted")):
         assert m.device == "cpu"
         check_lives(m.mate, m.graph)
-
-
-# ---- streams and threads ----
-
-WAIT = """
-extern "C" __global__ void wait(long long ticks) {
-    long long start = clock64();
-    while (clock64() - start < ticks) {}
-}
-"""
-TICKS = 10**8  # about 50 ms, while a call needs few
-
-
-@cache
-def waiting():
-    return cupy().RawKernel(WAIT, "wait")
-
-
-def weights_of(mesh: Graph, kind: str) -> np.ndarray:
-    """Exact prefixes, whose range is not looked at, or coarse ones, whose range comes from the device."""
-    return mesh.weights.astype(np.int32) if kind == "narrow" else 1 + mesh.weights * ULP * 2.0 ** (mesh.weights % 3)
-
-
-@pytest.mark.parametrize("kind", ["narrow", "wide"])
-@pytest.mark.parametrize("algorithm", ON_GPU)
-def test_weights_made_on_the_callers_stream_just_before(mesh, algorithm, kind):
-    """Nothing may run on another stream: there the weights are still all equal."""
-    cp, right = cupy(), weights_of(mesh, kind)
-    wanted = troth.match(replace(mesh, weights=right, weight_range=None), algorithm, device="cpu", certify=True)
-    early = troth.match(replace(mesh, weights=np.ones_like(right), weight_range=None), algorithm, device="cpu")
-    assert wanted.mate.tolist() != early.mate.tolist()
-    there, right = mesh.to("cuda"), cp.asarray(right)
-    troth.match(replace(there, weights=right, weight_range=None), algorithm, certify=True)  # all is compiled now
-    stream = cp.cuda.Stream(non_blocking=True)
-    with stream:
-        weights = cp.ones_like(right)
-        stream.synchronize()
-        waiting()((1,), (1,), (np.int64(TICKS),))
-        weights[...] = right
-        m = troth.match(replace(there, weights=weights, weight_range=None), algorithm, certify=True)
-        found = m.mate.get().tolist()
-    assert found == wanted.mate.tolist()
-    assert m.certificate == wanted.certificate
-
-
-@pytest.mark.parametrize("call", ["match", "strongest"])
-def test_edges_made_on_the_callers_stream_just_before(mesh, call):
-    cp = cupy()
-    owner = np.repeat(np.arange(mesh.n), np.diff(mesh.indptr))
-    edges = tuple(cp.asarray(part) for part in (owner, mesh.indices.astype(np.int64), mesh.weights))
-    find = {"match": lambda obj: troth.match(obj).mate, "strongest": troth.strongest}[call]
-    wanted = {"match": lambda: troth.match(mesh).mate, "strongest": lambda: troth.strongest(mesh)}[call]()
-    find(edges)  # all is compiled now
-    stream = cp.cuda.Stream(non_blocking=True)
-    with stream:
-        late = tuple(cp.ones_like(part) for part in edges)
-        late[0][:] = mesh.n - 1
-        stream.synchronize()
-        waiting()((1,), (1,), (np.int64(TICKS),))
-        for empty, part in zip(late, edges, strict=True):
-            empty[...] = part
-        found = find(late).get()
-    assert found.tolist() == wanted.tolist()
-
-
-def test_a_graph_of_the_host_on_the_callers_stream(mesh):
-    wanted = troth.match(mesh, device="cpu").mate.tolist()
-    for stream in (cupy().cuda.Stream(non_blocking=True), cupy().cuda.Stream()):
-        with stream:
-            assert troth.match(mesh, device="cuda").mate.tolist() == wanted
-            there = mesh.to("cuda")
-            assert troth.match(there).mate.get().tolist() == wanted
-            assert cupy().cuda.get_current_stream() == stream
-
-
-def test_calls_from_several_threads(mesh):
-    """Some callers share a stream, some have their own, and some graphs come from the host."""
-    there = mesh.to("cuda")
-    alone = {name: troth.match(mesh, name, device="cpu", seed=1).mate.tolist() for name in ON_GPU}
-
-    def call(i):
-        algorithm, graph = ON_GPU[i % len(ON_GPU)], there if i % 3 else mesh
-        if i % 2:
-            return algorithm, troth.match(graph, algorithm, device="cuda", seed=1).mate.tolist()
-        with cupy().cuda.Stream(non_blocking=True):
-            return algorithm, troth.match(graph, algorithm, device="cuda", seed=1).mate.tolist()
-
-    with ThreadPoolExecutor(6) as pool:
-        for algorithm, mate in pool.map(call, range(6 * len(ON_GPU))):
-            assert mate == alone[algorithm]
-
-
-# ---- too little memory ----
-
-
-@pytest.fixture(scope="module")
-def chain() -> Graph:
-    """So large that mates alone, 4 bytes a vertex, take more than the MiB that tests leave."""
-    return troth.generate("path", n=300_000, weights="integers", high=99)
-
-
-def size_of(graph: Graph) -> int:
-    return graph.indptr.nbytes + graph.indices.nbytes + graph.weights.nbytes
-
-
-def tidy():
-    """Give back what CuPy holds and nobody uses, so that no new array is a part of an old one's place."""
-    pool = cupy().get_default_memory_pool()
-    gc.collect()
-    pool.free_all_blocks()
-    return pool
-
-
-@contextmanager
-def room_for(size: int):
-    """CuPy may take so many bytes more than it holds."""
-    pool = tidy()
-    before = pool.get_limit()
-    pool.set_limit(size=pool.total_bytes() + size)
-    try:
-        yield
-    finally:
-        pool.set_limit(size=before)
-
-
-SIZE = r"[\d.]+ [KMG]iB"
-NO_GRAPH = re.compile(
-    rf'cuda:0 is too small: the graph needs {SIZE} and {SIZE} of {SIZE} is free; choose device="cpu", .*'
-)
-NO_WORK = re.compile(
-    rf'cuda:0 is too small: {SIZE} more is needed and {SIZE} of {SIZE} is free; choose device="cpu", .*'
-)
-
-
-def test_a_graph_that_does_not_fit(chain):
-    with room_for(MIB):
-        reasons = [refusal(call, chain, device="cuda") for call in (troth.match, troth.strongest)]
-        reasons += [refusal(chain.to, "cuda"), refusal(chain.to, "cuda:0")]
-    assert all(NO_GRAPH.fullmatch(reason) for reason in reasons)
-    assert chain.to("cuda").device == "cuda:0"
-
-
-@pytest.mark.parametrize("algorithm", ON_GPU)
-def test_work_that_does_not_fit(chain, algorithm):
-    with room_for(size_of(chain) + MIB):
-        assert NO_WORK.fullmatch(refusal(troth.match, chain, algorithm, device="cuda"))
-    tidy()
-    there = chain.to("cuda")
-    with room_for(MIB):
-        assert NO_WORK.fullmatch(refusal(troth.match, there, algorithm, device="cuda"))
-    assert troth.match(there, algorithm).mate.tolist() == troth.match(chain, algorithm, device="cpu").mate.tolist()
-
-
-def test_auto_takes_the_cpu_instead(chain, monkeypatch):
-    monkeypatch.setattr(api, "WORTH_A_COPY", 0)
-    wanted = troth.match(chain, device="cpu").mate.tolist()
-    tidy()
-    there = chain.to("cuda")
-    for graph, size, reason in (
-        (chain, MIB, NO_GRAPH),
-        (chain, size_of(chain) + MIB, NO_WORK),
-        (there, 8 * chain.n + MIB, NO_WORK),
-    ):
-        with room_for(size):
-            m = troth.match(graph)
-        assert m.device == "cpu"
-        check_lives(m.mate, graph)
-        assert m.mate.tolist() == wanted
-        head, _, why = m.stats["note"].partition(", since ")
-        assert head == "on the CPU"
-        assert reason.fullmatch(why)
-    m = troth.match(chain)
-    assert m.device == "cuda:0"
-    assert "note" not in m.stats
-
-
-def test_auto_does_not_give_up_an_option(chain):
-    with room_for(MIB):
-        assert NO_GRAPH.fullmatch(refusal(troth.match, chain, variant="nosync"))
-
-
-def test_threads_are_checked_on_a_gpu_too():
-    with pytest.raises(TrothError, match="threads=0: give a whole number"):
-        troth.match(corpus("triangle"), device="cuda", threads=0)

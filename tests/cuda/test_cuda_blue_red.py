@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
+from troth.contract import Context
 from troth.cuda import blue_red
 from troth.errors import TrothError
 
@@ -28,11 +29,12 @@ def check(graph, seed=0, ties="hash", small=(MANY, ONE), **options):
     for most in small:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blue_red, "SMALL", most)
-            found, stats = blue_red.run(there, order, seed=np.uint64(seed), **options)
+            found, stats, seconds = blue_red.run(there, order, Context(seed=np.uint64(seed)), **options)
         assert found.dtype == np.int32
         assert found.get().tolist() == mate.tolist()
         assert stats["fractions"] == fractions
         assert stats["rounds"] == len(fractions)
+        assert set(seconds) == {"kernels"}
     return stats
 
 
@@ -81,7 +83,7 @@ def test_medium_graphs(dtype, weights):
     check(graph, 3)
 
 
-def test_prefixes_that_are_coarse():
+def test_prefixes_that_are_lossy():
     """1, and weights from 2^60 on that differ in the last bits: the prefixes of the latter are equal."""
     check(build([(u, v, 1 if u + v == 1 else 2**60 + u * v % 7) for u in range(20) for v in range(u)]), 5)
 
@@ -122,7 +124,7 @@ def test_rounds_without_blue_or_red_just_pass(p):
 
 def test_a_probability_below_every_hash_is_refused():
     with pytest.raises(TrothError, match=r"p=2.7.*e-20 is not accepted: give 1e-19 or more"):
-        troth.match(corpus("triangle"), "blue-red", "cuda", p=2**-65)
+        troth.match(corpus("triangle"), algorithm="blue-red", device="cuda", p=2**-65)
 
 
 def entries_to_read(graph, seed, **options) -> int:
@@ -159,7 +161,7 @@ def test_isolated_vertices_are_no_round():
 
 def test_stats_and_progress():
     graph, calls = corpus("grid-scrambled"), []
-    m = troth.match(graph, "blue-red", "cuda", progress=lambda *call: calls.append(call))
+    m = troth.match(graph, algorithm="blue-red", device="cuda", progress=lambda *call: calls.append(call))
     assert m.stats["rounds"] == len(m.stats["fractions"]) > 0
     assert json.loads(json.dumps(m.to_dict()))["stats"]["edges_read"] > 0
     assert calls

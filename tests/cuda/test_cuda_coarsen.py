@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +12,9 @@ from hypothesis import strategies as st
 
 import troth
 from troth.arrays import cupy
-from troth.cpu import coarsen as cpu
+from troth.cpu.coarsen import CpuCoarsening
 from troth.cuda import coarsen as cuda
+from troth.cuda.coarsen import CudaCoarsening
 from troth.graph import Graph
 
 pytestmark = pytest.mark.gpu
@@ -111,9 +111,10 @@ def test_rows_of_every_length(make):
     mate = np.full(graph.n, -1, np.int32)
     mate[drawn] = drawn[::-1]
     there, ones = graph.to("cuda"), np.ones(graph.n, np.int64)
-    here, numbers, _ = cpu.contract(graph, cpu.number(mate), ones, cpu.new_room(graph))
-    clusters = cuda.number(cupy().asarray(mate), None, there)
-    coarse, places, spilled = cuda.contract(there, clusters, cupy().asarray(ones))
+    cpu, gpu = CpuCoarsening(graph), CudaCoarsening()
+    here, numbers, _ = cpu.contract(graph, cpu.number_clusters(graph, mate), ones)
+    clusters = gpu.number_clusters(there, cupy().asarray(mate))
+    coarse, places, spilled = gpu.contract(there, clusters, cupy().asarray(ones))
     same(troth.Level(coarse, places, cupy().asarray(mate)), troth.Level(here, numbers, mate))
     assert not spilled
     check_hierarchy(graph, stop=100)
@@ -126,10 +127,10 @@ def test_long_rows_among_many_vertices():
     check(graph, troth.match(graph, device="cpu").mate)
 
 
-@pytest.mark.parametrize("few", [0, cuda.FEW])
-def test_pairs_that_are_no_neighbours(few, monkeypatch):
+@pytest.mark.parametrize("most", [0, cuda.SORTED_IN_KERNEL])
+def test_pairs_that_are_no_neighbours(most, monkeypatch):
     """Leaves, twins, lone vertices and relatives, more than a block sorts; CuPy sorts them, or the kernel."""
-    monkeypatch.setattr(cuda, "FEW", few)
+    monkeypatch.setattr(cuda, "SORTED_IN_KERNEL", most)
     check_hierarchy(star([1 + i % 7 for i in range(9000)]), stop=2)
     check_hierarchy(build([(v % 50, v, 1 + v % 11) for v in range(50, 5000)], 9001), stop=2)
     check_hierarchy(troth.generate("rmat", scale=12, edgefactor=3), stop=100)
@@ -137,7 +138,7 @@ def test_pairs_that_are_no_neighbours(few, monkeypatch):
 
 @pytest.mark.parametrize("weights", [np.arange(30) * 2**50, np.arange(90).reshape(30, 3) / 7, np.arange(30) > 3])
 def test_vertex_weights(weights):
-    graph = replace(troth.generate("grid", rows=5, cols=6), vertex_weights=weights)
+    graph = troth.generate("grid", rows=5, cols=6).replaced(vertex_weights=weights)
     check_hierarchy(graph, stop=2)
     check_hierarchy(graph, stop=2, max_vertex_weight=weights.max(axis=0) * 1.5)
 

@@ -9,9 +9,9 @@ import pytest
 from corpus import corpus
 
 import troth
-from troth import api, arrays
+from troth import arrays, graph
+from troth.api import request
 from troth.arrays import check_room, count_devices, device_number, in_gib, is_on_device, using
-from troth.cuda import transfer
 from troth.errors import DeviceMemoryError, TrothError
 
 MIB, GIB = 2**20, 2**30
@@ -76,7 +76,7 @@ def play(monkeypatch):
 
     def start(**facts) -> SimpleNamespace:
         cupy = played(**facts)
-        for module in (_device, transfer):
+        for module in (arrays, graph):
             monkeypatch.setattr(module, "cupy", lambda: cupy)
         return cupy
 
@@ -131,7 +131,7 @@ def test_count_devices_without_cupy(monkeypatch):
     def missing():
         raise TrothError("CuPy is not installed")
 
-    monkeypatch.setattr(_device, "cupy", missing)
+    monkeypatch.setattr(arrays, "cupy", missing)
     assert refusal(count_devices) == "CuPy is not installed"
 
 
@@ -139,7 +139,7 @@ def test_count_devices_without_cupy(monkeypatch):
     ("count", "available"), [(0, False), (1, True), (2, True), (CUDARuntimeError("no driver"), False)]
 )
 def test_is_available(play, monkeypatch, count, available):
-    monkeypatch.setattr(_device, "find_spec", lambda name: name)
+    monkeypatch.setattr(arrays, "find_spec", lambda name: name)
     play(count=count)
     assert arrays.is_available.__wrapped__() is available
 
@@ -148,9 +148,9 @@ def test_is_available_without_cupy(monkeypatch):
     def broken():
         raise TrothError("CuPy does not load")
 
-    monkeypatch.setattr(_device, "cupy", broken)
+    monkeypatch.setattr(arrays, "cupy", broken)
     for spec in (None, "cupy"):
-        monkeypatch.setattr(_device, "find_spec", lambda name, spec=spec: spec)
+        monkeypatch.setattr(arrays, "find_spec", lambda name, spec=spec: spec)
         assert arrays.is_available.__wrapped__() is False
 
 
@@ -200,8 +200,8 @@ def test_graphs_go_only_to_devices(play, name):
 
 
 def test_auto_stays_where_there_is_no_gpu(monkeypatch):
-    monkeypatch.setattr(api, "WORTH_A_COPY", 0)
-    monkeypatch.setattr(_device, "is_available", lambda: False)
+    monkeypatch.setattr(request, "WORTH_A_COPY", 0)
+    monkeypatch.setattr(request, "is_available", lambda: False)
     m = troth.match(slides)
     assert (m.device, m.mate.tolist()) == ("cpu", [2, -1, 0, 4, 3])
     assert troth.strongest(slides).tolist() == [2, 0, 4, 4, 3]
@@ -211,11 +211,11 @@ def test_small_graphs_do_not_ask_for_a_gpu(monkeypatch):
     def asked():
         raise AssertionError("a small graph of the host stays there")
 
-    monkeypatch.setattr(_device, "is_available", asked)
+    monkeypatch.setattr(request, "is_available", asked)
     assert troth.match(slides).device == "cpu"
-    monkeypatch.setattr(api, "WORTH_A_COPY", len(slides.indices) + 1)
+    monkeypatch.setattr(request, "WORTH_A_COPY", len(slides.indices) + 1)
     assert troth.match(slides).device == "cpu"
-    monkeypatch.setattr(api, "WORTH_A_COPY", len(slides.indices))
+    monkeypatch.setattr(request, "WORTH_A_COPY", len(slides.indices))
     with pytest.raises(AssertionError):
         troth.match(slides)
 
@@ -313,8 +313,8 @@ def test_a_graph_that_does_not_fit(play):
 
 def test_auto_takes_the_cpu_where_the_graph_does_not_fit(play, monkeypatch):
     play(free=100)
-    monkeypatch.setattr(_device, "is_available", lambda: True)
-    monkeypatch.setattr(api, "WORTH_A_COPY", 0)
+    monkeypatch.setattr(request, "is_available", lambda: True)
+    monkeypatch.setattr(request, "WORTH_A_COPY", 0)
     m = troth.match(slides)
     assert (m.device, m.mate.tolist()) == ("cpu", [2, -1, 0, 4, 3])
     assert m.stats["note"].startswith("on the CPU, since cuda:0 is too small: the graph needs ")

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from troth.api.opening import write
 from troth.cli import main
 from troth.errors import DeviceMemoryError, TrothError
 from troth.families import FAMILIES, RULES, from_spec, generate, host
-from troth.families.cuda import DRAWS, PROGRAMS, TILE
+from troth.families import cuda as module
+from troth.families.cuda import CONSTANTS, DRAWS, PROGRAMS, TILE
 from troth.families.weights import DTYPES
-from troth.io import write
-from troth.kernels.launch import launch, load, source
+from troth.kernels.launch import launch, load
 
 pytestmark = pytest.mark.gpu
 
@@ -112,7 +113,7 @@ LARGE = {
 def test_draws_with_large_numbers(name, seed):
     import cupy as cp
 
-    count, kernel = 7 * 2**10, load("generate", PROGRAMS["drawn"])[DRAWS.index(name)]
+    count, kernel = 7 * 2**10, load("families", PROGRAMS["drawn"], CONSTANTS)[DRAWS.index(name)]
     found, wanted = cp.empty((2, count), np.int32), np.empty((2, count), np.int32)
     words = (np.uint64(seed), *(np.int64(word) for word in LARGE[name]))
     launch(kernel, count, np.int64(count), *words, found[0], found[1])
@@ -122,8 +123,10 @@ def test_draws_with_large_numbers(name, seed):
 
 def test_quadrants_are_those_of_the_cpu():
     """To the last bit, which no drawn edge would show."""
-    text = source("generate")
-    assert all(f" = {int(bound):#x}ull" in text for bound in host.QUADRANTS)
+    assert [int(bound) for bound in host.QUADRANTS] == [percent * 2**64 // 100 for percent in (57, 76, 95)]
+    assert {f"-DHOST_{name}={bound}ull" for name, bound in zip(("A", "AB", "ABC"), host.QUADRANTS, strict=True)} <= set(
+        CONSTANTS
+    )
 
 
 # ---- weights ----
@@ -200,8 +203,6 @@ def test_no_room_is_one_line():
 
 def test_drawn_edges_can_be_freed_early(monkeypatch):
     """Whoever makes them a CSR structure has the only references: a local name and the argument of getrefcount."""
-    import troth.cuda.generate as module
-
     make, counts = module.edges_to_csr, []
 
     def spy(row, col, weight, n):

@@ -1,4 +1,4 @@
-"""Handshaking on a GPU: each of the project's six kernels on worked arrays, then strongest neighbours and matchings."""
+"""Handshaking on a GPU: the course project's six kernels on worked arrays, then strongest neighbours and matchings."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
+from troth.contract import Context
 from troth.cpu import handshake as cpu
 from troth.cuda import handshake
 from troth.errors import DeviceMemoryError
@@ -25,7 +26,7 @@ LOW = make_order("low")
 with_threads = pytest.mark.parametrize("gpu_threads", GPU_THREADS)
 with_sums = pytest.mark.parametrize("sums", [np.int32, np.int64])
 
-# The edge list of the project's sections 2.2 and 2.3: 0-2, 0-3, 1-3, ...; its weights are not symmetric.
+# The edge list of the course project's sections 2.2 and 2.3: 0-2, 0-3, 1-3, ...; its weights are not symmetric.
 SRC = [0, 0, 1, 2, 2, 2, 3, 3]
 DST = [2, 3, 3, 0, 1, 3, 0, 2]
 WEIGHT = [3, 1, 1, 3, 1, 2, 1, 2]
@@ -253,8 +254,8 @@ def test_course_cases(data, case):
     strong = np.loadtxt(data(f"handshake/strong{case}.txt"), int).tolist()
     matched = np.loadtxt(data(f"handshake/match{case}.txt"), int).tolist()
     for gpu_threads in GPU_THREADS:
-        assert troth.strongest(graph, "cuda", gpu_threads=gpu_threads).tolist() == strong
-        m = troth.match(graph, "handshake", "cuda", ties="low", gpu_threads=gpu_threads)
+        assert troth.strongest(graph, device="cuda", gpu_threads=gpu_threads).tolist() == strong
+        m = troth.match(graph, algorithm="handshake", device="cuda", ties="low", gpu_threads=gpu_threads)
         assert m.mate.tolist() == matched
 
 
@@ -262,12 +263,12 @@ def test_course_cases(data, case):
 
 
 def check_match(graph, ties, gpu_threads=(None,)):
-    """The mates of the reference, and the rounds of the CPU's engine, which are the project's."""
+    """The mates of the reference, and the rounds of the CPU's engine, which are the course project's."""
     order, there = order_of(graph, ties), graph.to("cuda")
     answer = reference.greedy(graph, order).tolist()
-    _, rounds = cpu.run(graph, order)
+    rounds = cpu.run(graph, order, Context()).counts
     for count in gpu_threads:
-        mate, stats = handshake.run(there, order, gpu_threads=count)
+        mate, stats, _ = handshake.run(there, order, Context(), gpu_threads=count)
         assert mate.dtype == np.int32
         assert mate.get().tolist() == answer
         assert (stats["rounds"], stats["edges"]) == (rounds["rounds"], rounds["edges"])
@@ -301,10 +302,11 @@ def test_stats():
     graph = corpus("grid-scrambled")
     calls = []
     order = order_of(graph)
-    _, stats = handshake.run(graph.to("cuda"), order, progress=lambda *call: calls.append(call))
+    context = Context(progress=lambda *call: calls.append(call))
+    _, stats, seconds = handshake.run(graph.to("cuda"), order, context)
     assert json.loads(json.dumps(stats)) == stats
-    assert set(stats["seconds"]) == {"scan", "collate", "check", "mark", "sum", "pack"}
-    assert all(spent > 0 for spent in stats["seconds"].values())
+    assert set(seconds) == {"kernels", "scan", "collate", "check", "mark", "sum", "pack"}
+    assert all(spent > 0 for spent in seconds.values())
     # A scan of degree four ends after the pass of distance 4 at the latest, and needs two passes to see its end.
     assert stats["rounds"] <= stats["passes"] <= 3 * stats["rounds"]
     assert calls[0] == ("match", 0, graph.m)
@@ -315,6 +317,6 @@ def test_stats():
 def test_the_graph_stays_as_it_was():
     graph = corpus("hub").to("cuda")
     before = graph.indices.get().tolist(), graph.weights.get().tolist()
-    handshake.run(graph, order_of(corpus("hub")))
+    handshake.run(graph, order_of(corpus("hub")), Context())
     handshake.strongest(graph, order_of(corpus("hub")), 32)
     assert (graph.indices.get().tolist(), graph.weights.get().tolist()) == before

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference
+from troth.contract import Context
 from troth.cuda.locally_dominant import run
 from troth.graph import Graph
 
@@ -36,10 +37,11 @@ RACES = 100
 def check(graph: Graph, ties: str = "hash") -> dict:
     """The reference's mates; returns the counts."""
     order = order_of(graph, ties)
-    mate, stats = run(graph.to("cuda"), order)
+    mate, stats, seconds = run(graph.to("cuda"), order, Context())
     wanted = reference.greedy(graph, order)
     assert mate.get().tolist() == wanted.tolist()
     assert set(stats) == {"rounds", "queued"}
+    assert set(seconds) == {"kernels"}
     assert stats["queued"] == np.count_nonzero(wanted >= 0)
     assert bool(stats["rounds"]) == bool(stats["queued"])
     assert stats["rounds"] <= stats["queued"]
@@ -72,7 +74,7 @@ def test_the_last_bits_of_wide_weights(ties):
 
 def test_a_chain_takes_one_pair_a_round_at_worst():
     """Increasing weights: a pair frees one vertex, which wakes the next; who looks late may find it free already."""
-    mate, stats = run(path(range(1, 2000)).to("cuda"), order_of(path(range(1, 2000))))
+    mate, stats, _ = run(path(range(1, 2000)).to("cuda"), order_of(path(range(1, 2000))), Context())
     assert mate.get().tolist() == [v ^ 1 for v in range(2000)]
     assert 1 <= stats["rounds"] <= 1000
     assert stats["queued"] == 2000
@@ -106,10 +108,10 @@ def test_many_races_have_one_winner(kind):
         "rmat": lambda: troth.generate("rmat", scale=10, weights="integers", high=3),
         "near-ties": lambda: drawn(900, 5000, near_ties),
     }[kind]()
-    wanted = troth.match(graph, "greedy", device="cpu").mate.tolist()
+    wanted = troth.match(graph, algorithm="greedy", device="cpu").mate.tolist()
     order, there = order_of(graph), graph.to("cuda")
     for _ in range(RACES):
-        mate, _ = run(there, order)
+        mate = run(there, order, Context()).mates
         assert mate.get().tolist() == wanted
 
 
@@ -121,7 +123,7 @@ def test_no_edges(n):
 def test_progress_never_turns_back():
     seen = []
     graph = grid(20, 20, lambda u, v: 1 + u * v % 7)
-    run(graph.to("cuda"), order_of(graph), progress=lambda *words: seen.append(words))
+    run(graph.to("cuda"), order_of(graph), Context(progress=lambda *words: seen.append(words)))
     done = [count for _, count, _ in seen]
     assert done == sorted(done)
     assert seen[-1] == ("match", graph.n, graph.n)

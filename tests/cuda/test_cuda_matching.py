@@ -59,7 +59,7 @@ def test_many_vertices():
 
 @pytest.mark.parametrize("ids", [np.array(["ann", "bob", "cid", "dee", "eve"]), np.array([10, 20, 30, 40, 50])])
 def test_names_are_on_the_host(ids):
-    here, there = pair(replace(slides, ids=ids))
+    here, there = pair(slides.replaced(ids=ids))
     assert isinstance(there.edges(), np.ndarray)
     assert not hasattr(there.edges(), "__cuda_array_interface__")
     assert there.edges().tolist() == here.edges().tolist()
@@ -102,7 +102,7 @@ def test_what_is_no_matching_has_no_weight():
 
 
 def test_match_on_a_graph_of_the_gpu():
-    m = troth.match(build([(0, 1, 4), (1, 2, 7), (2, 3, 5)]).to("cuda"), "greedy", certify=True)
+    m = troth.match(build([(0, 1, 4), (1, 2, 7), (2, 3, 5)]).to("cuda"), algorithm="greedy", certify=True)
     assert isinstance(m.mate, cupy().ndarray)
     assert m.mate.tolist() == [-1, 2, 1, -1]
     assert m.certificate == certificate(m.graph.to("cpu"), [-1, 2, 1, -1])

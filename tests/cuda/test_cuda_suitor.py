@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from unittest import mock
 
 import numpy as np
@@ -32,8 +31,9 @@ from hypothesis import strategies as st
 import troth
 from troth import reference
 from troth.arrays import cupy
+from troth.contract import Context
 from troth.cuda import suitor
-from troth.cuda.suitor import LONG, PIECE, SHORT, run
+from troth.cuda.suitor import CONSTANTS, LONG, PIECE, SHORT, run
 from troth.graph import Graph
 from troth.kernels.launch import source
 
@@ -59,7 +59,7 @@ def uniform(rng, m):
 
 
 every_weight = pytest.mark.parametrize("weigh", [unit, small_integers, uniform, near_ties, wide_integers])
-coarse_weight = pytest.mark.parametrize("weigh", [near_ties, wide_integers])
+lossy_weight = pytest.mark.parametrize("weigh", [near_ties, wide_integers])
 
 
 def weighed(pairs, weigh, n: int | None = None) -> Graph:
@@ -73,14 +73,17 @@ def drawn(n: int, m: int, weigh) -> Graph:
 
 
 def check(graph: Graph, ties: str = "hash", seed: int = 0, wanted: list | None = None) -> None:
-    """Both plans give the reference's mates."""
+    """Both plans, and the paper's loop, give the reference's mates."""
     order, there = order_of(graph, ties, seed), graph.to("cuda")
     wanted = reference.greedy(graph, order).tolist() if wanted is None else wanted
     for name, dense in PLANS.items():
         with mock.patch.object(suitor, "DENSE", dense):
-            mate, _ = run(there, order)
+            mate = run(there, order, Context()).mates
         assert mate.dtype == np.int32
         assert mate.get().tolist() == wanted, name
+    mate, counts, seconds = run(there, order, Context(), variant="plain")
+    assert (mate.dtype, counts, set(seconds)) == (np.int32, {"variant": "plain"}, {"kernels"})
+    assert mate.get().tolist() == wanted, "plain"
 
 
 # ---- one answer ----
@@ -168,27 +171,27 @@ def test_hubs_that_share_their_leaves(hubs, leaves, weigh):
 
 
 @pytest.mark.parametrize("length", [SHORT, LONG, LONG + 1, PIECE + 1])
-@pytest.mark.parametrize("coarse", [False, True])
+@pytest.mark.parametrize("lossy", [False, True])
 @every_tie
-def test_hubs_that_agree(length, coarse, ties):
+def test_hubs_that_agree(length, lossy, ties):
     """All hubs want the same leaf, those who lose it the next one: a hub looks again and again."""
     hubs = 9
-    edges = [(u, hubs + v, 1 + v // 3 * (ULP if coarse else 1)) for u in range(hubs) for v in range(length)]
-    graph = build([*edges, (hubs + length, hubs + length + 1, 1e300 if coarse else 1)], dtype=np.float64)
-    assert bool(order_of(graph).lossy) == coarse
+    edges = [(u, hubs + v, 1 + v // 3 * (ULP if lossy else 1)) for u in range(hubs) for v in range(length)]
+    graph = build([*edges, (hubs + length, hubs + length + 1, 1e300 if lossy else 1)], dtype=np.float64)
+    assert bool(order_of(graph).lossy) == lossy
     check(graph, ties)
 
 
 @pytest.mark.parametrize("leaves", [3, SHORT, 200, LONG + 1])
-@pytest.mark.parametrize("coarse", [False, True])
-def test_a_chain_of_hubs(leaves, coarse):
+@pytest.mark.parametrize("lossy", [False, True])
+def test_a_chain_of_hubs(leaves, lossy):
     """Neighbouring hubs depend on each other, from the heavy end to the light one, and look again round after round."""
     hubs = 14
-    spine = [(i, i + 1, 1 + (9 + i) * (ULP if coarse else 1)) for i in range(hubs - 1)]
+    spine = [(i, i + 1, 1 + (9 + i) * (ULP if lossy else 1)) for i in range(hubs - 1)]
     light = [(i, hubs + i * leaves + v, 0.5 + v % 4 / 64) for i in range(hubs) for v in range(leaves)]
     far = hubs * (leaves + 1)
-    graph = build([*spine, *light, (far, far + 1, 1e300 if coarse else 1)], dtype=np.float64)
-    assert bool(order_of(graph).lossy) == coarse
+    graph = build([*spine, *light, (far, far + 1, 1e300 if lossy else 1)], dtype=np.float64)
+    assert bool(order_of(graph).lossy) == lossy
     for ties in TIES:
         check(graph, ties)
 
@@ -197,16 +200,17 @@ def test_thresholds_are_those_of_the_kernels():
     """Lists are as long as these numbers say."""
     text = source("suitor")
     for name, value in (("SHORT", SHORT), ("LONG", LONG), ("PIECE", PIECE)):
-        assert re.findall(rf"constexpr \w+ {name} = (\d+);", text) == [str(value)]
+        assert text.count(f" {name} = HOST_{name};") == 1
+        assert f"-DHOST_{name}={value}" in CONSTANTS
 
 
 # ---- weights ----
 
 
 @every_tie
-@coarse_weight
+@lossy_weight
 @pytest.mark.parametrize(("n", "m"), [(60, 900), (900, 2500), (2500, 20_000)])
-def test_coarse_prefixes_are_settled_exactly(n, m, weigh, ties):
+def test_lossy_prefixes_are_settled_exactly(n, m, weigh, ties):
     graph = drawn(n, m, weigh)
     assert order_of(graph).lossy
     check(graph, ties)
@@ -248,13 +252,13 @@ def test_meshes_of_equal_weights(ties):
     check(grid(37, 29, lambda u, v: 5, np.uint8), ties)
 
 
-@pytest.mark.parametrize("kind", ["int16", "float64", "coarse"])
+@pytest.mark.parametrize("kind", ["int16", "float64", "lossy"])
 @pytest.mark.parametrize("rising", [True, False])
 def test_long_chains(kind, rising):
     """Each pair depends on the next one, from the heavy end to the light one."""
     n = 3001
     weights = list(range(1, n)) if rising else list(range(n - 1, 0, -1))
-    if kind == "coarse":
+    if kind == "lossy":
         far = [(n, n + 1, 1e300)]
         graph = build([(i, i + 1, 1 + w * ULP) for i, w in enumerate(weights)] + far, dtype=np.float64)
         assert order_of(graph).lossy
@@ -267,7 +271,7 @@ def test_long_chains(kind, rising):
         wanted[0] = -1
     else:
         wanted[n - 1] = -1
-    if kind == "coarse":
+    if kind == "lossy":
         wanted[n:] = n + 1, n
     for ties in TIES:
         check(graph, ties, wanted=wanted.tolist())
@@ -296,7 +300,8 @@ def test_arrays_that_begin_anywhere(dtype, off):
         assert any(array.data.ptr % 32 for array in (there.indptr, there.indices, there.weights))
         for dense in PLANS.values():
             with mock.patch.object(suitor, "DENSE", dense):
-                assert run(there, order)[0].get().tolist() == wanted
+                assert run(there, order, Context()).mates.get().tolist() == wanted
+        assert run(there, order, Context(), variant="plain").mates.get().tolist() == wanted
 
 
 def test_the_graph_is_not_changed():
@@ -304,8 +309,9 @@ def test_the_graph_is_not_changed():
         graph = drawn(900, 5000, weigh)
         there = graph.to("cuda")
         with mock.patch.object(suitor, "DENSE", 0):
-            run(there, order_of(graph))
-        run(there, order_of(graph))
+            run(there, order_of(graph), Context())
+        run(there, order_of(graph), Context())
+        run(there, order_of(graph), Context(), variant="plain")
         for name in ("indptr", "indices", "weights"):
             assert getattr(there, name).get().tolist() == getattr(graph, name).tolist()
 
@@ -343,19 +349,20 @@ RACY = {
     "complete": lambda: complete(100, lambda u, v: 1),
     "rmat": lambda: troth.generate("rmat", scale=10, weights="integers", high=3),
     "hubs": lambda: weighed([(u, 6 + v) for u in range(6) for v in range(LONG + 9)], small_integers),
-    "coarse": lambda: drawn(900, 4000, near_ties),
-    "coarse-hubs": lambda: weighed([(u, 5 + v) for u in range(5) for v in range(LONG + 9)], wide_integers),
+    "lossy": lambda: drawn(900, 4000, near_ties),
+    "lossy-hubs": lambda: weighed([(u, 5 + v) for u in range(5) for v in range(LONG + 9)], wide_integers),
 }
 
 
 @pytest.mark.parametrize("kind", RACY)
 def test_many_races_have_one_winner(kind):
     graph = RACY[kind]()
-    wanted = troth.match(graph, "greedy", device="cpu").mate
+    wanted = troth.match(graph, algorithm="greedy", device="cpu").mate
     order, there = order_of(graph), graph.to("cuda")
     for turn in range(RACES):
         with mock.patch.object(suitor, "DENSE", list(PLANS.values())[turn % 2]):
-            assert (run(there, order)[0].get() == wanted).all()
+            assert (run(there, order, Context()).mates.get() == wanted).all()
+        assert (run(there, order, Context(), variant="plain").mates.get() == wanted).all()
 
 
 # ---- through the front door ----
@@ -371,6 +378,19 @@ def test_match(options):
         assert seen
         assert all(phase == "match" and 0 <= done <= total == graph.n for phase, done, total in seen)
         assert troth.verify(graph, m)
+
+
+@pytest.mark.parametrize("graph", [corpus("hub"), build([], 5), build([], 0)], ids=str)
+def test_match_by_the_papers_loop(graph):
+    seen = []
+    m = troth.match(graph, device="cuda", variant="plain", progress=lambda *words: seen.append(words))
+    assert m.mate.tolist() == reference.greedy(graph, order_of(graph)).tolist()
+    assert m.stats["variant"] == "plain"
+    assert isinstance(m.stats["seconds"]["kernels"], float)
+    assert seen[-1] == ("match", graph.n, graph.n)
+    assert troth.verify(graph, m)
+    with pytest.raises(troth.TrothError, match="threads_per_block is an option of some variants"):
+        troth.match(graph, device="cuda", variant="plain", threads_per_block=64)
 
 
 def test_rounds_of_a_graph_without_edges():

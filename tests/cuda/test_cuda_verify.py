@@ -1,4 +1,4 @@
-"""Verify on a GPU: the reports and certificates of the CPU, field by field, wherever the mates come from."""
+"""Checks on a GPU: the reports and certificates of the CPU, field by field, wherever the mates come from."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from troth.api.checking import certificate, verify
 from troth.api.opening import as_graph
 from troth.api.result import Matching
 from troth.arrays import cupy
-from troth.cpu import verify as cpu
-from troth.cpu.checks import BLOCK
-from troth.cuda import verify as cuda
-from troth.cuda.checks import PATIENCE, PIECE, PROGRAMS, split_rows
+from troth.cpu.checks import BLOCK, CpuChecks
+from troth.cuda.checks import CONSTANTS, LANE_ENTRIES, PIECE, PROGRAMS, CudaChecks, split_rows
 from troth.errors import TrothError
 from troth.graph import Graph
 from troth.kernels.launch import load
@@ -40,15 +38,15 @@ def check(graph: Graph, mate, **options):
     if report.valid:
         assert verify(there, mate, certify=False) == verify(graph, mate, certify=False)
         assert certificate(there, mate, **options) == certificate(graph, mate, **options)
-        assert dual(cuda, there, cupy().asarray(mate)) == dual(cpu, graph, mate)
+        assert dual(CudaChecks(there), cupy().asarray(mate)) == dual(CpuChecks(graph), mate)
     return report
 
 
-def dual(kernels, graph: Graph, mate) -> tuple[int, int, int, int]:
-    """The whole numbers behind a certificate."""
-    held, broken = kernels.matched_bits(graph, mate)
-    assert broken == graph.n
-    return kernels.dual(graph, mate, held, 4, 0)
+def dual(checks, mate) -> tuple[int, ...]:
+    """The whole numbers behind a certificate: the weight, the exponent, and the sums after four sweeps."""
+    held, broken = checks.matched_bits(mate)
+    assert broken == checks.graph.n
+    return *checks.start_dual(mate, held), *(checks.sweep_dual() for _ in range(4))
 
 
 # ---- the same reports ----
@@ -93,7 +91,7 @@ def test_larger_graphs(make):
     graph = make()
     mate = troth.match(graph, device="cpu").mate
     assert check(graph, mate).ok
-    check(graph, troth.match(graph, "local-random", device="cpu").mate)
+    check(graph, troth.match(graph, algorithm="local-random", device="cpu").mate)
     some = np.flatnonzero(mate >= 0)[:7]
     mate = mate.copy()
     mate[some], mate[mate[some]] = -1, -1
@@ -123,7 +121,7 @@ def wheel(spokes: int, centre: int, heavy: int) -> tuple[Graph, np.ndarray]:
     return build(edges), mate
 
 
-SPOKES = 3 * PIECE + 2 * PATIENCE
+SPOKES = 3 * PIECE + 2 * LANE_ENTRIES
 
 
 @pytest.mark.parametrize("centre", [0, 1500, SPOKES])
@@ -151,11 +149,13 @@ def test_many_long_rows():
 
 def test_rows_that_are_long_even_for_a_warp():
     """The mean degree asks for whole warps, and still the rows of one side are cut."""
-    left, right = 40, 32 * PATIENCE + 20
+    left, right = 40, 32 * LANE_ENTRIES + 20
     row, col = np.divmod(np.arange(left * right), right)
     graph = as_graph((row, left + col, (1 + (row * 7 + col * 13) % 1009).astype(np.float64)))
-    shift, longest, long_row, *_ = split_rows(graph.to("cuda"), load("verify", PROGRAMS["dual", "double"])[0])
-    assert (shift, longest, sorted(long_row.tolist())) == (5, 32 * PATIENCE, list(range(left)))
+    shift, longest, long_row, *_ = split_rows(
+        graph.to("cuda"), load("checks", PROGRAMS["dual", "double"], CONSTANTS)[0]
+    )
+    assert (shift, longest, sorted(long_row.tolist())) == (5, 32 * LANE_ENTRIES, list(range(left)))
     mate = troth.match(graph, device="cpu").mate
     assert certificate(graph.to("cuda"), mate, sweeps=3) == certificate(graph, mate, sweeps=3)
 

@@ -8,7 +8,6 @@ import random
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -253,7 +252,7 @@ def damaged(tmp_path):
         ("long", {"weights": np.ones(12, np.longdouble)}),
         ("half", {"weights": np.ones(12, np.float16)}),
     ):
-        troth.write(replace(path, **some), tmp_path / f"{name}.csr")
+        troth.write(path.replaced(**some), tmp_path / f"{name}.csr")
     (tmp_path / "owners.txt").write_text("0\n" * 7 + "99\n")
     (tmp_path / "few.txt").write_text("0\n" * 8)
     np.save(tmp_path / "owners.npy", np.array([0] * 7 + [99]))

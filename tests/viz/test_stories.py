@@ -61,7 +61,10 @@ def test_families(name):
     for text in GRAPHS:
         graph = troth.read(text)
         for ties in ("low", "hash"):
-            check(tell(graph, name, ties=ties, seed=5), troth.match(graph, algorithm=name, device="cpu", ties=ties, seed=5).mate)
+            check(
+                tell(graph, name, ties=ties, seed=5),
+                troth.match(graph, algorithm=name, device="cpu", ties=ties, seed=5).mate,
+            )
 
 
 @pytest.mark.parametrize(

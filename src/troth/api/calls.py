@@ -93,7 +93,9 @@ def match_graph(
 
     def work(placed: Placed) -> tuple[Result, str, Any]:
         result, place = _run(request, placed, progress)
-        seconds = {"copy": placed.copied, **result.seconds} if placed.graph is not graph else dict(result.seconds)
+        seconds = dict(result.seconds)
+        if placed.engine.device == "cuda" or placed.graph is not graph:
+            seconds = {"copy": placed.copied, **seconds}
         proof = None
         if certify:  # where the matching was found
             start = perf_counter()

@@ -173,9 +173,8 @@ def coarsen(graph: Any, matching: Matching | ArrayLike, *, threads: int | None =
     """
     threads = check_threads(threads)
     graph = as_graph(graph)
-    weights = vertex_weights_of(graph)
     with coarsening_of(graph, threads) as coarsening:
-        start = perf_counter()
+        weights, start = vertex_weights_of(graph), perf_counter()
         clusters = coarsening.number_clusters(graph, checked_mates(graph, matching, threads)[0])
         coarse, place = _contract(coarsening, graph, clusters, weights)
         stats = {"pairs": graph.n - clusters.size, "seconds": {"contract": perf_counter() - start}}

@@ -54,11 +54,14 @@ def hold(worker, cursor, chunk, rows, mate, held):
 
 @kernel
 def add_blocks(worker, cursor, block, mate, held, sums):
-    """sums[b] = the weights of the pairs whose smaller vertex is in block b, added one by one in float64."""
-    for first, last in chunks(cursor, block, len(mate)):
+    """sums[b] = the weights of the pairs whose smaller vertex is in block b, added one by one in float64.
+
+    With ``mate`` None only smaller vertices hold a weight, and all others 0.
+    """
+    for first, last in chunks(cursor, block, len(held)):
         total = 0.0
         for v in range(first, last):
-            if mate[v] > v:
+            if mate is None or mate[v] > v:
                 total += held[v]
         sums[first // block] = total
 

@@ -18,17 +18,19 @@ import numpy as np
 from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.kernels.launch import BLOCK, WORDS, DeviceClock, bits_of, load, word_of
-from troth.order import Order, as_argument
+from troth.kernels.launch import BLOCK, WORDS, DeviceClock, bits_of, define, load, word_of
+from troth.order import ORDER_CONSTANTS, Order, as_argument
 from troth.words import BEST_P
 
-LANES = (4, 16)  # how many lanes look at a row: the second from MEAN entries a row on
-MEAN = 16
+LANES = (4, 16)  # how many lanes look at a row
+MORE_LANES_FROM = 16  # entries a row, in the mean: then more lanes look at it
 MOST_BLOCKS = 2**12  # a million threads are more than any device runs at one time
 SMALL = 2**13  # vertices and entries; rounds with no more are for one block
 HISTORY = 4096  # rounds after which that block reports
-ROWS = 64  # rounds for which counts are cleared at once
-COUNTS = ("blue", "red", "alive", "pairs", "entries")
+ROWS = 64  # rounds whose counts are cleared at once
+COUNTS = ("blue", "red", "alive", "pairs", "entries")  # of a round
+OUTCOME = ("rounds", "over", "entries")  # of that block; then come the pairs of each round
+CONSTANTS = (*ORDER_CONSTANTS, *define(BLOCK=BLOCK, COUNTS=len(COUNTS), OUTCOME=len(OUTCOME)))
 
 # Who draws lots does not look at the weights: there one type serves all.
 PROGRAMS = {
@@ -54,12 +56,12 @@ def run(
     p: float = BEST_P,
     rounds: int | None = None,
 ) -> Result:
-    """The engine; see ``contract.py``. ``counts["fractions"]`` are the fractions of vertices matched after each round."""
+    """The engine; see ``contract.py``. ``counts["fractions"]``: the fraction of vertices matched after each round."""
     clock, cp, n, weighted = DeviceClock(), cupy(), graph.n, mode == "weighted"
     seed, blue_below = context.seed, np.uint64(int(p * 2**64))
-    lanes = LANES[len(graph.indices) >= MEAN * n]
+    lanes = LANES[len(graph.indices) >= MORE_LANES_FROM * n]
     word = word_of(graph.weights) if weighted else "u8"
-    colour_list, propose, respond, finish = load("blue_red", PROGRAMS[word, lanes, weighted])
+    colour_list, propose, respond, finish = load("blue_red", PROGRAMS[word, lanes, weighted], CONSTANTS)
     rows = (graph.indptr, graph.indices, bits_of(graph.weights), as_argument(order), seed)
 
     mate = cp.full(n, -1, np.int32)
@@ -73,7 +75,7 @@ def run(
         r, fresh = np.uint64(len(found)), np.int32(before is None)
         if listed + entries <= SMALL:
             limit = HISTORY if rounds is None else min(HISTORY, rounds - len(found))
-            pair, outcome = cp.zeros((2, len(COUNTS)), np.uint64), cp.empty(3 + limit, np.int64)
+            pair, outcome = cp.zeros((2, len(COUNTS)), np.uint64), cp.empty(len(OUTCOME) + limit, np.int64)
             state = (pair if fresh else before, np.int32(n), mate, colour, proposal, old, new, pair, outcome)
             finish((1,), (BLOCK,), (*rows, r, blue_below, np.int64(limit), fresh, *state))
             done, over, seen, *pairs = outcome.get().tolist()

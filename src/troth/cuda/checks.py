@@ -19,16 +19,21 @@ import numpy as np
 from troth.arrays import cupy
 from troth.cpu.checks import BLOCK, add_in_order, make_units
 from troth.graph import Graph
-from troth.kernels.launch import FLOATS, WORDS, bits_of, launch, load, number_of
+from troth.kernels.launch import FLOATS, WARP, WORDS, bits_of, define, define_struct, launch, load, number_of
+from troth.order import ORDER_CONSTANTS
 
-NOWHERE = 2**63 - 1
-SLOTS = 256  # as in the kernels
+NOWHERE = 2**63 - 1  # no entry
+SLOTS = 256  # sums are spread over so many pairs of words, so that blocks do not queue for one
 SUM_THREADS = 128  # of add_blocks, where each warp has its own part of shared memory
-WARP = 32
 PIECE = 1024  # entries of a piece of a long row: 32 for each lane
-PATIENCE = 64  # entries that one lane takes of a short row at most
+LANE_ENTRIES = 64  # that one lane takes of a short row at most
 
 _UNITS = np.dtype([("exponent", "i8"), ("first", "f8"), ("second", "f8")])
+CONSTANTS = (
+    *ORDER_CONSTANTS,
+    *define(NOWHERE=NOWHERE, SLOTS=SLOTS, SUM_BLOCK=BLOCK, SUM_THREADS=SUM_THREADS),
+    *define_struct("UNITS", _UNITS),
+)
 
 
 def _checks(number: str, word: str) -> tuple[str, ...]:
@@ -47,7 +52,7 @@ PROGRAMS |= {("dual", number): _duals(number) for number in _TYPES}
 
 
 def _load(part: str, graph: Graph) -> tuple[Any, ...]:
-    return load("checks", PROGRAMS[part, number_of(graph.weights.dtype)])
+    return load("checks", PROGRAMS[part, number_of(graph.weights.dtype)], CONSTANTS)
 
 
 def _new_totals() -> Any:
@@ -79,7 +84,7 @@ def split_rows(graph: Graph, list_long: Any) -> Rows:
     n, entries = graph.n, len(graph.indices)
     quarter = entries // (4 * n) if n else 0
     shift = min(5, max(1, quarter.bit_length()))
-    longest = PATIENCE << shift
+    longest = LANE_ENTRIES << shift
     most = entries // longest  # long rows, at most
     long_row, piece_row = cp.empty(most, np.int32), cp.empty(most + entries // PIECE, np.int32)
     piece_start = cp.empty(len(piece_row), np.int64)

@@ -36,23 +36,36 @@ from troth.arrays import cupy
 from troth.graph import Graph
 from troth.kernels.launch import (
     FLOATS,
+    WARP,
     WORDS,
     Memory,
     bits_of,
+    define,
     launch,
-    launch_together,
+    launch_cooperative,
     load,
     number_of,
     resident,
     word_of,
 )
-from troth.order import Order, as_argument
+from troth.order import ORDER_CONSTANTS, Order, as_argument
 
-WARP, THREADS, MARK_THREADS = 32, 256, 512  # these and the next as in kernels/coarsen.cu
-GROUP, SHORT, MEDIUM, LONG, TILE = 8, 32, 512, 4096, 512
-ROW, KEYED, CONTROL = 32, 16, 9  # bytes of a Row and of a Keyed, and how many words of what is counted
-FEW = 2**18  # vertices that are sorted in the kernel that pairs them
+THREADS = 256  # of every block but those of merge_marked
+MARK_THREADS = 512
+GROUP = 8  # lanes that share a short row
+SHORT, MEDIUM, LONG = 32, 512, 4096  # entries that a group, a warp and a block put in order; more are marked
+TILE = 512  # entries that a warp moves
+ROW_BYTES, KEYED_BYTES = 32, 16  # of a Row and of a Keyed in the kernels
+# What is counted, a word each; ``kernels/coarsen.cu`` says what.
+CONTROL = ("mediums", "longs", "marked", "marked_entries", "count", "total", "spilled", "numbered", "placed")
+SORTED_IN_KERNEL = 2**18  # vertices; the kernel that pairs them sorts so many, and CuPy more
 MOST_BITMAPS = 2**30  # bytes
+CONSTANTS = (
+    *ORDER_CONSTANTS,
+    *define(THREADS=THREADS, MARK_THREADS=MARK_THREADS, GROUP=GROUP, SHORT=SHORT, MEDIUM=MEDIUM, LONG=LONG, TILE=TILE),
+    *define(ROW_BYTES=ROW_BYTES, KEYED_BYTES=KEYED_BYTES),
+    *define(**{name.upper(): place for place, name in enumerate(CONTROL)}),
+)
 
 TOTALS = {**dict.fromkeys(WORDS.values(), "u64"), **{FLOATS[size]: WORDS[size] for size in FLOATS}}
 PROGRAMS = {
@@ -83,8 +96,8 @@ class Clusters(NamedTuple):
     mate: Any
     coarse: Any  # the cluster of every vertex
     size: int  # how many there are
-    listed: list[int]  # how many rows are not short, by kind, and how many entries the marked ones have
-    control: Any  # what is counted
+    counted: dict[str, int]  # by the names in CONTROL, as far as it is known
+    control: Any  # the same on the device
     memory: Memory  # all other arrays
 
     @property
@@ -100,18 +113,19 @@ def _kind(vertex_weights: Any) -> tuple[str, np.int64]:
 
 def _meeting(kernel: Any, items: int, *args: Any) -> None:
     """Run a kernel whose blocks meet: a thread for each item, or as many as can run at one time."""
-    launch_together(kernel, max(1, min(-(-items // THREADS), resident(kernel, THREADS))), THREADS, *args)
+    launch_cooperative(kernel, max(1, min(-(-items // THREADS), resident(kernel, THREADS))), THREADS, *args)
 
 
 def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:
     """All rows in order, where there is room, with weights of so many bytes; fills in their lengths."""
     count, entries, memory = clusters.size, len(graph.indices), clusters.memory
-    mediums, longs, marked, marked_entries = clusters.listed
-    short, medium, long, mark, _ = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
+    mediums, longs, marked, marked_entries = (clusters.counted[name] for name in CONTROL[:4])
+    program = PROGRAMS["rows", number_of(graph.weights.dtype)]
+    short, medium, long, mark, _ = load("coarsen", program, CONSTANTS)
     words = count // WARP + 1
     markers = min(marked, resident(mark, MARK_THREADS), max(1, MOST_BITMAPS // (8 * words)))
-    bitmaps, counted = {"bitmaps": 4 * markers * words}, {"counted": 4 * markers * words, "sums": 16 * marked_entries}
-    merged = Memory(bitmaps, counted | {"indices": 4 * entries, "weights": size * entries}).clear()
+    bitmaps, marks = {"bitmaps": 4 * markers * words}, {"counted": 4 * markers * words, "sums": 16 * marked_entries}
+    merged = Memory(bitmaps, marks | {"indices": 4 * entries, "weights": size * entries}).clear()
     fine = memory["rows"], memory["code"], graph.indices, graph.weights
     given = *fine, merged["indices"], merged["weights"], lengths, memory["control"]
 
@@ -134,15 +148,15 @@ def _pair(kernel: Any, graph: Graph, vertices: Any, mate: Any, *given: Any) -> N
     count = len(vertices)
     if count < 2:
         return
-    few = count <= FEW
-    memory = Memory({"arrived": 4}, {"keyed": KEYED * count * (2 if few else 1)}).clear()
+    few = count <= SORTED_IN_KERNEL  # then there is room for them twice
+    memory = Memory({"arrived": 4}, {"keyed": KEYED_BYTES * count * (2 if few else 1)}).clear()
     rows = np.int64(count), np.int64(few), vertices, graph.indptr, graph.indices
     _meeting(kernel, count * WARP, *rows, *given, memory["keyed"], memory["arrived"], mate)
     if not few:
         keyed = memory.view("keyed", np.uint64).reshape(count, 2)
-        order = cupy().argsort(keyed[:, 0], kind="stable")
-        *_, pair_sorted = load("coarsen", PROGRAMS["pairs"])
-        launch(pair_sorted, count, np.int64(count), keyed[order], mate)
+        by_key = cupy().argsort(keyed[:, 0], kind="stable")
+        *_, pair_sorted = load("coarsen", PROGRAMS["pairs"], CONSTANTS)
+        launch(pair_sorted, count, np.int64(count), keyed[by_key], mate)
 
 
 # ---- the device's part ----
@@ -155,17 +169,17 @@ class CudaCoarsening:
         """The clusters of a matching, or of any vertices paired."""
         n, entries = graph.n, len(graph.indices)
         mediums, others = entries // (SHORT + 1), entries // (MEDIUM + 1)  # rows of so many entries, at most
-        each = {"first": 4, "code": 4, "alone": 4, "rows": ROW}
+        each = {"first": 4, "code": 4, "alone": 4, "rows": ROW_BYTES}
         lists = {"mediums": 4 * mediums, "longs": 4 * others, "marked": 4 * others, "marked_at": 8 * others}
         sums = 16 * max(1, -(-n // THREADS))
         rest = {name: n * size for name, size in each.items()} | lists | {"sums": sums}
-        memory = Memory({"control": 8 * CONTROL}, rest).clear()
+        memory = Memory({"control": 8 * len(CONTROL)}, rest).clear()
         control, coarse = memory.view("control", np.uint64), cupy().empty(n, np.int32)
-        number_pairs, *_ = load("coarsen", PROGRAMS["pairs"])
+        number_pairs, *_ = load("coarsen", PROGRAMS["pairs"], CONSTANTS)
         arrays = (memory[name] for name in (*each, *lists, "sums", "control"))
         _meeting(number_pairs, n, np.int64(n), mate, graph.indptr, coarse, *arrays)
-        *listed, size, _, _, _, _ = control.get().tolist()
-        return Clusters(mate, coarse, size, listed, control, memory)
+        counted = dict(zip(CONTROL, control.tolist(), strict=True))
+        return Clusters(mate, coarse, counted["count"], counted, control, memory)
 
     def contract(self, graph: Graph, clusters: Clusters, vertex_weights: Any) -> tuple[Graph, Any, bool]:
         """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type."""
@@ -176,32 +190,33 @@ class CudaCoarsening:
 
         new_vertex_weights = cp.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
         vertex_kind, columns = _kind(vertex_weights)
-        place_rows, _ = load("coarsen", PROGRAMS["vertices", vertex_kind])
+        place_rows, _ = load("coarsen", PROGRAMS["vertices", vertex_kind], CONSTANTS)
         members = memory["first"], clusters.mate, vertex_weights, new_vertex_weights
         _meeting(place_rows, count, np.int64(count), columns, *members, indptr, memory["sums"], memory["control"])
-        *_, total, spilled, _, _ = clusters.control.get().tolist()
+        counted = dict(zip(CONTROL, clusters.control.tolist(), strict=True))
+        total = counted["total"]
         indices, weights = cp.empty(total, np.int32), cp.empty(total, kind)
-        *_, move_rows = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)])
+        *_, move_rows = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)], CONSTANTS)
         arrays = memory["rows"], indptr, merged["indices"], merged["weights"], indices, weights
         launch(move_rows, -(-total // TILE) * WARP, np.int64(count), np.int64(total), *arrays)
-        return Graph.trusted(indptr, indices, weights, new_vertex_weights), clusters.coarse, bool(spilled)
+        return Graph.trusted(indptr, indices, weights, new_vertex_weights), clusters.coarse, bool(counted["spilled"])
 
     def pair_twins(self, graph: Graph, vertices: Any, mate: Any) -> None:
         """Pair those of the vertices, which ascend, that have the same neighbours."""
-        _, kernel, _ = load("coarsen", PROGRAMS["pairs"])
+        _, kernel, _ = load("coarsen", PROGRAMS["pairs"], CONSTANTS)
         _pair(kernel, graph, vertices, mate)
 
     def pair_relatives(self, graph: Graph, order: Order, vertices: Any, mate: Any) -> None:
         """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
-        (kernel,) = load("coarsen", PROGRAMS["relatives", word_of(graph.weights)])
+        (kernel,) = load("coarsen", PROGRAMS["relatives", word_of(graph.weights)], CONSTANTS)
         _pair(kernel, graph, vertices, mate, graph.weights, as_argument(order))
 
     def fitting_edges(self, graph: Graph, vertex_weights: Any, limits: Any) -> Graph:
         """The graph without the edges whose ends together weigh more than the limits."""
         cp, n, bits = cupy(), graph.n, bits_of(graph.weights)
         kind, columns = _kind(vertex_weights)
-        _, count_fitting = load("coarsen", PROGRAMS["vertices", kind])
-        (copy_fitting,) = load("coarsen", PROGRAMS["fitting", kind, word_of(graph.weights)])
+        _, count_fitting = load("coarsen", PROGRAMS["vertices", kind], CONSTANTS)
+        (copy_fitting,) = load("coarsen", PROGRAMS["fitting", kind, word_of(graph.weights)], CONSTANTS)
         sizes, lengths = (np.int64(n), columns, graph.indptr, graph.indices), cp.empty(n + 1, np.int64)
         launch(count_fitting, n * WARP, *sizes, vertex_weights, limits, lengths)
         indptr = cp.cumsum(lengths, out=lengths)

@@ -27,10 +27,11 @@ import numpy as np
 from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.kernels.launch import WORDS, DeviceClock, bits_of, launch, load, word_of
-from troth.order import Order, as_argument
+from troth.kernels.launch import WORDS, DeviceClock, bits_of, define, launch, load, word_of
+from troth.order import ORDER_CONSTANTS, Order, as_argument
 
-NONE = 2**63 - 1
+NONE = 2**63 - 1  # no edge
+CONSTANTS = (*ORDER_CONSTANTS, *define(NONE=NONE))
 PROGRAMS = {
     word: ("list_above", f"list_edges<{word}>", "name_ends", "claim", "take", "drop") for word in WORDS.values()
 }
@@ -39,7 +40,7 @@ PROGRAMS = {
 def sorted_ends(graph: Graph, order: Order) -> Any:
     """Both ends of every edge, in one uint64 each, by decreasing (weight, rank)."""
     cp, n, m = cupy(), graph.n, graph.m
-    list_above, list_edges, name_ends, *_ = load("greedy", PROGRAMS[word_of(graph.weights)])
+    list_above, list_edges, name_ends, *_ = load("greedy", PROGRAMS[word_of(graph.weights)], CONSTANTS)
     bits, constants = bits_of(graph.weights), as_argument(order)
     above = cp.empty(n + 1, np.int64)
     launch(list_above, n, np.int32(n), graph.indptr, graph.indices, above)
@@ -66,7 +67,7 @@ def run(graph: Graph, order: Order, context: Context) -> Result:
     clock.append(perf_counter())
     left = m
     if m:
-        *_, claim, take, drop = load("greedy", PROGRAMS[word_of(graph.weights)])
+        *_, claim, take, drop = load("greedy", PROGRAMS[word_of(graph.weights)], CONSTANTS)
         first, kept = cp.full(graph.n, NONE, np.int64), cp.empty(m, np.bool_)
     while left:
         count = np.int64(left)

@@ -1,6 +1,6 @@
-"""One-way handshaking with the six kernels of the CS 314 project, and strongest neighbours in one pass.
+"""One-way handshaking with the six kernels of the course project, and strongest neighbours in one pass.
 
-Reference: Efficient Parallel Graph Matching, a course project of Rutgers CS 314 (2020), after J. Cohen and
+Reference: Efficient Parallel Graph Matching, a course project at Rutgers University (2020), after J. Cohen and
 P. Castonguay, Efficient graph matching and coloring on the GPU, GTC 2012. The kernels are in ``kernels/handshake.cu``,
 and below is one thin function for each, of the same name and the same arguments (the counts are those of the arrays).
 
@@ -25,15 +25,16 @@ import numpy as np
 from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.kernels.launch import BLOCK, WORDS, DeviceClock, bits_of, launch, load, word_of
-from troth.order import Order, as_argument
+from troth.kernels.launch import BLOCK, WARP, WORDS, DeviceClock, bits_of, define, launch, load, word_of
+from troth.order import ORDER_CONSTANTS, Order, as_argument
 
 KERNELS = ("scan", "collate", "check", "mark", "sum", "pack")
 SUMS = {4: "i32", 8: "i64"}  # the type of the sums by size in bytes
-LANES = (4, 16)  # how many lanes look at a row: the second from MEAN entries a row on
-MEAN = 16
+LANES = (4, 16)  # how many lanes look at a row
+MORE_LANES_FROM = 16  # entries a row, in the mean: then more lanes look at it
 WIDE = 2**31  # edges; sums of so many need 64 bits
 MOST_BLOCKS = 2**13  # two million threads are more than any device runs at one time
+CONSTANTS = (*ORDER_CONSTANTS, *define(BLOCK=BLOCK))
 
 PROGRAMS = {
     "edges": (
@@ -55,7 +56,7 @@ PROGRAMS = {
 
 
 def _kernel(program: str, name: str) -> Any:
-    return load("handshake", PROGRAMS[program])[PROGRAMS[program].index(name)]
+    return load("handshake", PROGRAMS[program], CONSTANTS)[PROGRAMS[program].index(name)]
 
 
 def _over(total: int, gpu_threads: int | None, kernel: Any, *args: Any) -> None:
@@ -135,9 +136,9 @@ class _Clock:
 
 
 def _sources(graph: Graph) -> Any:
-    """The source of every stored entry: with ``indices`` and ``weights`` the project's list of edges."""
+    """The source of every stored entry: with ``indices`` and ``weights`` the course project's list of edges."""
     src = cupy().empty(len(graph.indices), np.int32)
-    launch(_kernel("edges", "list_sources"), graph.n * 32, graph.indptr, np.int32(graph.n), src)
+    launch(_kernel("edges", "list_sources"), graph.n * WARP, graph.indptr, np.int32(graph.n), src)
     return src
 
 
@@ -168,7 +169,7 @@ def _sum(keep, spare, gpu_threads) -> Any:
 def strongest(graph: Graph, order: Order, gpu_threads: int | None = None) -> Any:
     """The neighbour that each vertex prefers, -1 where there is none.
 
-    One pass over the rows; with ``gpu_threads`` by the project's scan, on so many threads.
+    One pass over the rows; with ``gpu_threads`` by the course project's scan, on so many threads.
     """
     found = cupy().full(graph.n, -1, np.int32)
     if not len(graph.indices):
@@ -178,7 +179,7 @@ def strongest(graph: Graph, order: Order, gpu_threads: int | None = None) -> Any
         result, _ = _scan(src, graph.indices, graph.weights, order, gpu_threads)
         collate_segments(src, result, found, gpu_threads)
         return found
-    word, lanes = word_of(graph.weights), LANES[len(graph.indices) >= MEAN * graph.n]
+    word, lanes = word_of(graph.weights), LANES[len(graph.indices) >= MORE_LANES_FROM * graph.n]
     rows = (graph.indptr, graph.indices, bits_of(graph.weights))
     kernel = _kernel(word, f"find_strongest<{word}, {lanes}>")
     launch(kernel, graph.n * lanes, *rows, as_argument(order), np.int32(graph.n), found)

@@ -1,4 +1,6 @@
-"""Suitor on a GPU: troth's own kernels. The four variants of Naim et al. are in ``suitor_variants.py``.
+"""Suitor on a GPU: the paper's loop, a thread a vertex (``variant="plain"``), and troth's own kernels ("auto").
+
+The four variants of Naim et al. are in ``suitor_variants.py``.
 
 Reference: F. Manne and M. Halappanavar, IPDPS 2014; Md. Naim et al., HiPC 2015; ``cpu/suitor.py`` for the algorithm and
 why its result does not depend on any order of events.
@@ -32,22 +34,43 @@ from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.cuda import suitor_variants
 from troth.graph import Graph
-from troth.kernels.launch import DeviceClock, Memory, bits_of, launch, launch_together, load, resident, struct, word_of
-from troth.order import Order, as_argument
+from troth.kernels.launch import (
+    WARP,
+    WORDS,
+    DeviceClock,
+    Memory,
+    bits_of,
+    define,
+    define_struct,
+    launch,
+    launch_cooperative,
+    load,
+    resident,
+    struct,
+    word_of,
+)
+from troth.order import ORDER_CONSTANTS, Order, as_argument
 
-# As in suitor.cu.
 BLOCK = 256
-SHORT, LONG, PIECE = 48, 512, 1024
-ITEM, KEY, CONTROL = 16, 16, 16 * 8  # bytes; a key has 8 or 16
-TURNS = 8  # times more blocks than run at a time, where blocks take unequal time
+SHORT, LONG = 48, 512  # entries of a row that a lane reads, and of one that a team does
+PIECE = 1024  # entries of a piece of a longer row
+TURNS = 3  # kernels that have lists of their own: how many of each list there are
+ITEM_BYTES, KEY_BYTES, CONTROL_BYTES = 16, 16, 16 * 8  # of the kernels' structs; a key has 8 or 16
+WAVES = 8  # times more blocks than run at a time, where blocks take unequal time
 DENSE = 12  # mean degree from which rows that are not short have a kernel of their own
 
 _WIDE = np.dtype(
     [(name, "u8") for name in ("middles", "longs", "owners", "done", "best")]
     + [(name, "i8") for name in ("most_middles", "most_longs", "most_pieces")]
 )
+CONSTANTS = (
+    *ORDER_CONSTANTS,
+    *define(BLOCK=BLOCK, SHORT=SHORT, LONG=LONG, PIECE=PIECE, TURNS=TURNS),
+    *define(ITEM_BYTES=ITEM_BYTES, KEY_BYTES=KEY_BYTES, CONTROL_BYTES=CONTROL_BYTES),
+    *define_struct("WIDE", _WIDE),
+)
 
-PROGRAMS = {
+PROGRAMS: dict[Any, tuple[str, ...]] = {
     (word, lossy): (
         f"chase<{word}, {lossy}>",
         f"propose_all<{word}, {lossy}>",
@@ -59,6 +82,7 @@ PROGRAMS = {
     )
     for word, lossy in (("u8", "false"), ("u16", "false"), ("u32", "false"), ("u64", "false"), ("u64", "true"))
 }
+PROGRAMS |= {("plain", word): (f"plain_suitor<{word}>", "mates") for word in WORDS.values()}
 
 
 def aligned(array: Any) -> Any:
@@ -77,6 +101,8 @@ def run(
     balance_rounds: int | str = "adaptive",
 ) -> Result:
     """The engine; see ``contract.py``."""
+    if variant == "plain":
+        return _run_plain(graph, order, context)
     if variant != "auto":
         tuning = (threads_per_block, vertices_per_warp, balance_rounds)
         return suitor_variants.run(graph, order, context, variant, *tuning)
@@ -87,26 +113,28 @@ def run(
         return Result(cp.full(n, -1, np.int32), {"rounds": 0}, {"kernels": 0.0})
     word = word_of(graph.weights)
     lossy = "true" if word == "u64" and order.lossy else "false"
-    chase, propose_all, offer_wide, look_wide, look_again, settle, mates = load("suitor", PROGRAMS[word, lossy])
+    chase, propose_all, offer_wide, look_wide, look_again, settle, mates = load(
+        "suitor", PROGRAMS[word, lossy], CONSTANTS
+    )
 
-    places = -(-n // 32) * 32
+    places = -(-n // WARP) * WARP
     middles, longs = min(n, total // SHORT + 1), total // LONG + 1
     pieces = total // PIECE + longs
     memory = Memory(
-        {"state": 8 * n, "control": CONTROL, "done": 3 * longs * 4},
+        {"state": 8 * n, "control": CONTROL_BYTES, "done": TURNS * longs * 4},
         {
-            "queue": 2 * places * ITEM,
-            "early": middles * ITEM,
-            "losers": places // 32 * 4,
-            "middles": 3 * middles * ITEM,
-            "longs": 3 * longs * ITEM,
-            "owners": 3 * pieces * 4,
-            "best": 3 * pieces * KEY,
+            "queue": 2 * places * ITEM_BYTES,
+            "early": middles * ITEM_BYTES,
+            "losers": places // WARP * 4,
+            "middles": TURNS * middles * ITEM_BYTES,
+            "longs": TURNS * longs * ITEM_BYTES,
+            "owners": TURNS * pieces * 4,
+            "best": TURNS * pieces * KEY_BYTES,
         },
     )
     mate = cp.empty(n, np.int32)
     state, control, losers, early = (memory[name] for name in ("state", "control", "losers", "early"))
-    slots, later = memory["queue"], memory["queue"] + places * ITEM  # its two sides
+    slots, later = memory["queue"], memory["queue"] + places * ITEM_BYTES  # its two sides
 
     constants = as_argument(order)
     wide = struct(_WIDE, *(memory[name].ptr for name in _WIDE.names[:5]), middles, longs, pieces)
@@ -114,8 +142,8 @@ def run(
     rows = (*arrays, n, total, constants, wide)
     most = -(-n // BLOCK)
 
-    def run_on(kernel, turns, *args):
-        kernel((min(resident(kernel, BLOCK) * turns, most),), (BLOCK,), (*rows, *args))
+    def run_on(kernel, waves, *args):
+        kernel((min(resident(kernel, BLOCK) * waves, most),), (BLOCK,), (*rows, *args))
 
     clock = DeviceClock()
     memory.clear()
@@ -123,14 +151,29 @@ def run(
         turn = 0
         run_on(chase, 1, state, slots, control)
     else:
-        turn = 2
-        run_on(propose_all, TURNS, state, slots, losers, control)
+        turn = TURNS - 1
+        run_on(propose_all, WAVES, state, slots, losers, control)
         run_on(offer_wide, 1, 0, state, early, control)
         run_on(look_again, 1, 0, slots, losers, places, early, state, later, control)
         run_on(look_wide, 1, 1, state, later, control)
         run_on(look_again, 1, 1, slots, losers, 0, later, state, slots, control)
     blocks = min(resident(settle, BLOCK), most)
-    launch_together(settle, blocks, BLOCK, *rows, turn, places, state, slots, control)
+    launch_cooperative(settle, blocks, BLOCK, *rows, turn, places, state, slots, control)
     launch(mates, n, state, n, constants, mate)
     seconds = {"kernels": clock.stop()}
     return Result(mate, {"rounds": int(memory.view("control", np.uint32)[-1])}, seconds)  # the last word of Control
+
+
+def _run_plain(graph: Graph, order: Order, context: Context) -> Result:
+    """The paper's loop. Memory: 12 bytes a vertex (word and mate)."""
+    cp, n = cupy(), graph.n
+    context.report(0, n)
+    plain_suitor, mates = load("suitor", PROGRAMS["plain", word_of(graph.weights)], CONSTANTS)
+    constants, mate = as_argument(order), cp.empty(n, np.int32)
+    clock = DeviceClock()
+    state = cp.zeros(n, np.uint64)
+    launch(plain_suitor, n, graph.indptr, graph.indices, bits_of(graph.weights), np.int64(n), constants, state)
+    launch(mates, n, state, np.int64(n), constants, mate)
+    seconds = {"kernels": clock.stop()}
+    context.report(n, n)
+    return Result(mate, {"variant": "plain"}, seconds)

@@ -30,12 +30,12 @@ import numpy as np
 from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.kernels.launch import WORDS, DeviceClock, bits_of, launch, load, word_of
-from troth.order import Order, as_argument
+from troth.kernels.launch import WARP, WORDS, DeviceClock, bits_of, define, launch, load, word_of
+from troth.order import ORDER_CONSTANTS, Order, as_argument
 from troth.words import GPU_SUITOR_VARIANTS
 
-WARP = 32  # lanes; also the candidates that a warp keeps in registers
-COUNTERS = 1024  # as in the kernel
+COUNTERS = 1024  # words of each count, so that few warps add to the same one
+CONSTANTS = (*ORDER_CONSTANTS, *define(COUNTERS=COUNTERS))
 
 # By width of the weights, whether equal prefixes are settled by the exact weights, and variant.
 PROGRAMS = {
@@ -66,10 +66,11 @@ def run(
         state, counts = cp.zeros(n, np.uint64), cp.zeros(3 * COUNTERS, np.uint64)
         warps = threads_per_block // WARP
         blocks = -(-n // (warps * vertices_per_warp))
-        in_memory = vertices_per_warp > WARP
+        in_memory = vertices_per_warp > WARP  # a warp keeps 32 candidates in registers
         candidates = cp.empty(blocks * warps * vertices_per_warp if in_memory else 0, np.uint64)
         words = (np.int64(n), np.uint32(vertices_per_warp), np.int32(_limit(balance_rounds)))
-        suitor, read_mates = load("suitor_variants", PROGRAMS[word_of(graph.weights), bool(order.lossy), variant])
+        program = PROGRAMS[word_of(graph.weights), bool(order.lossy), variant]
+        suitor, read_mates = load("suitor_variants", program, CONSTANTS)
         rows = (graph.indptr, graph.indices, bits_of(graph.weights), as_argument(order))
         shared = warps * vertices_per_warp * np.dtype(np.int32).itemsize
         suitor((blocks,), (threads_per_block,), (*rows, *words, candidates, state, counts), shared_mem=shared)

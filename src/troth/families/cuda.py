@@ -15,13 +15,20 @@ from typing import Any
 import numpy as np
 
 from troth.arrays import cupy
-from troth.families.weights import INCREASING, RULES, UNIT, check_fit
+from troth.families.host import QUADRANTS, SIDE
+from troth.families.weights import EXPONENTIAL, INCREASING, INTEGERS, RULES, TRAP, UNIT, check_fit
 from troth.gate.cuda import edges_to_csr
-from troth.kernels.launch import BLOCK, FLOATS, WORDS, launch, load, number_of
+from troth.kernels.launch import BLOCK, FLOATS, WORDS, define, launch, load, number_of
+from troth.order import ORDER_CONSTANTS
 
 Structure = tuple[Any, Any]  # indptr and indices, CuPy arrays
 
-TILE = 4096  # entries of a block, as in kernels/families.cu
+TILE = 4096  # entries of a block
+CONSTANTS = (
+    *ORDER_CONSTANTS,
+    *define(TILE=TILE, SIDE=SIDE, EXPONENTIAL=EXPONENTIAL, INTEGERS=INTEGERS, TRAP=TRAP),
+    *define(**dict(zip(("A", "AB", "ABC"), QUADRANTS, strict=True))),
+)
 
 DRAWS = ("rmat", "pairs", "across", "spokes")
 
@@ -54,7 +61,7 @@ def lattice(shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray) -> 
     Offsets (dz, dy, dx), each -1, 0 or 1, become a set of 27 bits.
     """
     cp, n = cupy(), prod(shape) * unknowns
-    count, fill = load("families", PROGRAMS["lattice"])
+    count, fill = load("families", PROGRAMS["lattice"], CONSTANTS)
     bits = sum(1 << int(9 * dz + 3 * dy + dx + 13) for dz, dy, dx in offsets)
     box = tuple(np.uint32(size) for size in (*shape, unknowns, bits))
     indptr = cp.zeros(n + 1, np.int64)
@@ -69,7 +76,7 @@ def near(seed: np.uint64, n: int, cells: int, reach: int) -> Structure:
     cp = cupy()
     if not n:
         return cp.zeros(1, np.int64), cp.empty(0, np.int32)
-    number, place, count, fill = load("families", PROGRAMS["near"])
+    number, place, count, fill = load("families", PROGRAMS["near"], CONSTANTS)
     keys, points = cp.empty(n, np.uint64), cp.empty(n, np.uint64)
     start = cp.empty(cells * cells + 1, np.int32)
     launch(number, n, np.int64(n), seed, np.int64(cells), keys)
@@ -87,7 +94,7 @@ def near(seed: np.uint64, n: int, cells: int, reach: int) -> Structure:
 def drawn(n: int, *draws: tuple) -> Structure:
     """The structure of drawn edges: each ``(name, count, seed, *sizes)`` is one of ``DRAWS`` and its arguments."""
     cp = cupy()
-    kernels = dict(zip(DRAWS, load("families", PROGRAMS["drawn"]), strict=True))
+    kernels = dict(zip(DRAWS, load("families", PROGRAMS["drawn"], CONSTANTS), strict=True))
     total = sum(count for _, count, *_ in draws)
     row, col = cp.empty(total, np.int32), cp.empty(total, np.int32)
     at = 0
@@ -114,7 +121,7 @@ def weigh(indptr: Any, indices: Any, rule: str, seed: np.uint64, kind: np.dtype,
         check_fit(rule, entries // 2, kind)
     if code == UNIT or not entries:
         return cp.ones(entries, kind)
-    by_rule, count_upper, number_edges = load("families", PROGRAMS[number_of(kind)])
+    by_rule, count_upper, number_edges = load("families", PROGRAMS[number_of(kind)], CONSTANTS)
     weights = cp.empty(entries, kind)
     if code == INCREASING:
         upper = cp.empty(n, np.int64)

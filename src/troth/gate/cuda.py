@@ -16,10 +16,20 @@ from typing import Any
 import numpy as np
 
 from troth.arrays import cupy, using
-from troth.gate.findings import LEAST, MERGE, SALT
-from troth.kernels.launch import WORDS, bits_of, launch, load, resident, word_of
+from troth.gate.findings import COLUMNS, LEAST, MERGE, SALT
+from troth.kernels.launch import WORDS, bits_of, define, launch, load, resident, word_of
+from troth.order import ORDER_CONSTANTS
 
-THREADS, TILE, DIGITS, PARTS = 256, 4096, 256, 4  # as in kernels/gate.cu
+THREADS = 256  # of every block
+TILE = 4096  # items of a block of the sort at a time
+DIGITS = 256  # of the sort, one for each thread of a block
+PARTS = 4  # of a chunk that is sorted: so many more blocks can count than arrange
+CONSTANTS = (
+    *ORDER_CONSTANTS,
+    *define(THREADS=THREADS, TILE=TILE, DIGITS=DIGITS, PARTS=PARTS),
+    *define(**{name: place for place, name in enumerate(COLUMNS)}),
+    *define(**{name.upper(): code for name, code in MERGE.items()}),
+)
 NOTHING = "Nothing"  # the type of values that are not there
 TYPES = {"float32": "float", "float64": "double"} | {
     f"{prefix}int{size}": f"{prefix or 'i'}{size}" for prefix in ("", "u") for size in (8, 16, 32, 64)
@@ -54,7 +64,7 @@ def program(key: str) -> SimpleNamespace:
     """The kernels of a program by their names."""
     names = PROGRAMS[key]
     return SimpleNamespace(
-        **{name.partition("<")[0]: kernel for name, kernel in zip(names, load("gate", names), strict=True)}
+        **{name.partition("<")[0]: kernel for name, kernel in zip(names, load("gate", names, CONSTANTS), strict=True)}
     )
 
 
@@ -87,9 +97,9 @@ def run_all(kernel: Any, total: int, *args: Any) -> None:
 
 
 def check(indptr: Any, indices: Any, data: Any) -> list[int]:
-    """The columns of ``cpu/gate.py`` for a matrix of int32 ``indices``; ``indptr`` is known to rise."""
+    """The columns of ``findings.py`` for a matrix of int32 ``indices``; ``indptr`` is known to rise."""
     kernel, total = value_kernels(data).check, len(indices)
-    found = cupy().zeros(9, np.uint64)
+    found = cupy().zeros(len(COLUMNS), np.uint64)
     blocks, chunk = spread(kernel, total)
     run(kernel, blocks, indptr, indices, data, len(indptr) - 1, total, chunk, *SALT, found)
     return columns_of(found)
@@ -111,7 +121,7 @@ def columns_of(found: Any) -> list[int]:
 def span(weights: Any) -> tuple[int, int, int]:
     """Least, greatest and union of the bits of some positive weights, at least one."""
     with using(weights.device.id):
-        found = cupy().zeros(9, np.uint64)
+        found = cupy().zeros(len(COLUMNS), np.uint64)
         survey(weights, found)
         return tuple(columns_of(found)[LEAST:])
 

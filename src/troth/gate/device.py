@@ -34,7 +34,16 @@ from troth.gate.cuda import (
     unpack,
     value_kernels,
 )
-from troth.gate.findings import FINGERPRINT, LEAST, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
+from troth.gate.findings import COLUMNS, FINGERPRINT, LEAST, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
+from troth.gate.rules import (
+    adds_as_truth,
+    apply_rule,
+    fits,
+    has_least_integer,
+    notes_of,
+    sum_may_overflow,
+    type_of_both,
+)
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES, Edges, Matrix, sparse_parts
 
@@ -90,22 +99,21 @@ def _absolute(data: Any) -> Any:
         word = np.dtype(f"u{data.dtype.itemsize}")
         return (data.view(word) & word.type(np.iinfo(word).max >> 1)).view(data.dtype)
     out = cupy().abs(data)
-    if data.dtype.kind == "i" and int(data.min()) == np.iinfo(data.dtype).min:
-        return out.view(f"u{data.dtype.itemsize}")
-    return out
+    return out.view(f"u{data.dtype.itemsize}") if has_least_integer(data) else out
 
 
 def _apply_rule(rule: str, data: Any, count: int, seed: np.uint64, pack: Callable[[], Any]) -> Any:
     """Step 1: the weights of ``count`` > 0 entries under ``rule``; ``pack()`` gives their keys."""
-    cp = cupy()
-    if rule == "random" or (rule == "paper" and data is None):
-        out = cp.empty(count, np.float32)
+
+    def draw() -> Any:
+        out = cupy().empty(count, np.float32)
         run_all(program("keys").random_weights, count, pack(), count, seed, out)
         return out
-    if rule == "unit" or data is None:
-        return cp.ones(count, np.int32)
-    data = _clean_type(data)
-    return data if rule == "keep" else _clean_type(_absolute(data))
+
+    def ones() -> Any:
+        return cupy().ones(count, np.int32)
+
+    return apply_rule(rule, data, draw=draw, ones=ones, clean=_clean_type, absolute=_absolute)
 
 
 def _numbers(part: Any) -> Any:
@@ -133,13 +141,11 @@ def _matrix_steps(source: Matrix, rule: str, symmetrize: str | None, seed: np.ui
     if found[UNSORTED]:
         before = len(indices)
         indptr, indices, data = _sum_repeats(indptr, indices, data, ordered)
-        if source.matrix.dtype == bool and rule not in ("unit", "random"):  # true and true is true
+        if adds_as_truth(source.matrix.dtype, rule):
             data = cupy().minimum(data, 1)
-        if before > len(indices):
-            notes["repeats"] = before - len(indices)
+        notes |= notes_of(repeats=before - len(indices))
         found = check(indptr, indices, data)
-    if found[LOOPS]:
-        notes["loops"] = found[LOOPS]
+    notes |= notes_of(loops=found[LOOPS])
     if found[FINGERPRINT] and not found[NONFINITE]:
         indptr, indices, data = _agree(indptr, indices, data, symmetrize, notes)
         found = check(indptr, indices, data)
@@ -198,7 +204,7 @@ def _sum_repeats(indptr: Any, indices: Any, data: Any, ordered: bool) -> tuple[A
         keys, data, found = merge_runs(keys, data, parts, runs, "sum")
         if int(found[1]):
             raise RetryOnHost
-    if whole and np.iinfo(kind).min <= int(data.min()) and int(data.max()) <= np.iinfo(kind).max:
+    if whole and fits(data, kind):
         data = data.astype(kind)
     return *unpack(keys, n), data
 
@@ -206,13 +212,9 @@ def _sum_repeats(indptr: Any, indices: Any, data: Any, ordered: bool) -> tuple[A
 def _agree(indptr: Any, indices: Any, data: Any, symmetrize: str | None, notes: dict) -> tuple[Any, Any, Any]:
     """Step 4: combine the two directions; without a way to do so the CPU names the first entry that differs."""
     cp, n, total = cupy(), len(indptr) - 1, len(indices)
-    if symmetrize is None:
+    if symmetrize is None or sum_may_overflow(symmetrize, data):
         raise RetryOnHost
-    values = data
-    if symmetrize in ("sum", "mean") and data.dtype.kind != "f":
-        if symmetrize == "sum" and max(int(data.max()), -int(data.min())) >= 2**62:
-            raise RetryOnHost
-        values = data.astype(np.int64 if symmetrize == "sum" else np.float64)
+    values = data.astype(type_of_both(symmetrize, data.dtype), copy=False)
     both = cp.empty(2 * total, np.uint64)
     run_all(program("keys").mirror, total, pack_rows(indptr, indices), total, both)
     keys, values = sort_keys(both, cp.concatenate([values, values]), id_bits(n), 2 * id_bits(n))
@@ -235,8 +237,7 @@ def _drop(indptr: Any, indices: Any, data: Any, loops: int, notes: dict) -> tupl
     kept, edges = int(found[0]), total - loops
     if edges and not kept:
         raise RetryOnHost
-    if edges > kept:
-        notes["nonpositive"] = (edges - kept) // 2
+    notes |= notes_of(nonpositive=(edges - kept) // 2)
     new_keys, new_data = cp.empty(kept, np.uint64), cp.empty(kept, data.dtype)
     if kept:
         run(kernels.copy_kept, blocks, keys, data, total, chunk, counts, new_keys, new_data)
@@ -250,8 +251,8 @@ def _edge_steps(source: Edges, rule: str, seed: np.uint64) -> Graph:
     row, col, count = _numbers(source.row), _numbers(source.col), len(source.row)
     if row.shape != col.shape or (source.weight is not None and source.weight.shape != row.shape) or not count:
         raise RetryOnHost
-    found = cupy().zeros(10, np.uint64)  # the columns of a check, then the greatest id
-    keys = pack_ends(row, col, True, found[9:])
+    found = cupy().zeros(len(COLUMNS) + 1, np.uint64)  # the columns of a check, then the greatest id
+    keys = pack_ends(row, col, True, found[len(COLUMNS) :])
     del row, col
     data = _apply_rule(rule, source.weight, count, seed, lambda: keys)
     survey(data, found)
@@ -260,7 +261,7 @@ def _edge_steps(source: Edges, rule: str, seed: np.uint64) -> Graph:
     if columns[NONFINITE] or greatest >= min(n, MAX_VERTICES) or n > MAX_VERTICES:
         raise RetryOnHost
     indptr, indices, data, loops, repeats = edge_rows(keys, data, n)
-    notes = {name: count for name, count in (("loops", loops), ("repeats", repeats)) if count}
+    notes = notes_of(loops=loops, repeats=repeats)
     weight_range = None if notes or columns[NONPOSITIVE] else tuple(columns[LEAST:])
     if columns[NONPOSITIVE] and len(indices):
         indptr, indices, data = _drop(indptr, indices, data, 0, notes)

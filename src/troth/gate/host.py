@@ -6,7 +6,7 @@
 1. the weight rule (``weights=``),  2. loops are dropped,  3. repeats are merged,  4. the two directions are made to
 agree,  5. edges of weight <= 0 are dropped.
 
-A clean matrix pays one streaming pass of the kernels in ``gate/cpu.py`` and is not copied: the upper entries are
+A clean matrix pays one streaming pass of the kernels in ``cpu.py`` and is not copied: the upper entries are
 fingerprinted against the lower ones, and only a mismatch takes the slow path that names the entry. ``device.py``
 does the same steps on a GPU, and comes here for the words of a refusal.
 """
@@ -20,6 +20,15 @@ import numpy as np
 from troth.errors import TrothError
 from troth.gate import cpu as kernels
 from troth.gate.findings import FINGERPRINT, LEAST, LOOPS, MERGE, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
+from troth.gate.rules import (
+    adds_as_truth,
+    apply_rule,
+    fits,
+    has_least_integer,
+    notes_of,
+    sum_may_overflow,
+    type_of_both,
+)
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES, Edges, Matrix
 
@@ -62,21 +71,24 @@ def clean_type(data: np.ndarray, where: str) -> np.ndarray:
 
 def _absolute(data: np.ndarray) -> np.ndarray:
     """|data|; the least signed integer, whose absolute value does not fit its type, becomes unsigned."""
-    if data.dtype.kind == "i" and data.size and data.min() == np.iinfo(data.dtype).min:
-        return np.abs(data).view(f"u{data.dtype.itemsize}")
-    return np.abs(data)
+    return np.abs(data).view(f"u{data.dtype.itemsize}") if has_least_integer(data) else np.abs(data)
 
 
 def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, random_weights) -> np.ndarray:
     """Step 1: the weights of the entries under ``rule``; ``random_weights(out)`` fills in random ones."""
-    if rule == "random" or (rule == "paper" and data is None):
+
+    def draw() -> np.ndarray:
         out = np.empty(count, np.float32)
         random_weights(out)
         return out
-    if rule == "unit" or data is None:
+
+    def ones() -> np.ndarray:
         return np.ones(count, np.int32)
-    data = clean_type(data, where)
-    return data if rule == "keep" else clean_type(_absolute(data), where)
+
+    def clean(values: np.ndarray) -> np.ndarray:
+        return clean_type(values, where)
+
+    return apply_rule(rule, data, draw=draw, ones=ones, clean=clean, absolute=_absolute)
 
 
 # ---- matrices ----
@@ -96,15 +108,13 @@ def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint
     if found[UNSORTED] and not found[NONFINITE]:
         before = len(indices)
         indptr, indices, data = _sum_repeats(where, indptr, indices, data)
-        if source.matrix.dtype == bool and rule not in ("unit", "random"):  # true and true is true
+        if adds_as_truth(source.matrix.dtype, rule):
             data = np.minimum(data, 1)
-        if before > len(indices):
-            notes["repeats"] = before - len(indices)
+        notes |= notes_of(repeats=before - len(indices))
         found = kernels.check(indptr, indices, data)
     if found[NONFINITE]:
         _refuse_nonfinite(source, indptr, indices, data, swapped)
-    if found[LOOPS]:
-        notes["loops"] = found[LOOPS]
+    notes |= notes_of(loops=found[LOOPS])
     if found[FINGERPRINT]:
         indptr, indices, data = _agree(source, indptr, indices, data, symmetrize, swapped, notes)
         found = kernels.check(indptr, indices, data)
@@ -185,7 +195,7 @@ def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.n
         # A sum that wraps around is off by 2^64, a rounded one by much less.
         if np.abs(rounded.data - total).max() >= 2.0**63:
             raise TrothError(f"{where}: entries at one place add up to 2^63 or more; convert the weights to float64")
-        if np.iinfo(kind).min <= total.min() and total.max() <= np.iinfo(kind).max:
+        if fits(total, kind):
             total = total.astype(kind)
     return clean.indptr.astype(np.int64), clean.indices, total
 
@@ -211,11 +221,11 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
         place, mirrored = _place(source, u, v, swapped), _place(source, v, u, swapped)
         differ = f"entry {place} is {here} but {mirrored} is {there}"
         raise TrothError(f"{source.where}: {differ}; choose symmetrize=max, min, sum or mean")
-    if symmetrize in ("sum", "mean") and data.dtype.kind != "f":
-        wide = np.int64 if symmetrize == "sum" else np.float64
-        if symmetrize == "sum" and max(int(data.max()), -int(data.min())) >= 2**62:
-            raise TrothError(f"{source.where}: a sum of two weights may be 2^63 or more; convert them to float64")
-        rows, columns = (indptr, indices, data.astype(wide)), (*columns[:2], columns[2].astype(wide))
+    if sum_may_overflow(symmetrize, data):
+        raise TrothError(f"{source.where}: a sum of two weights may be 2^63 or more; convert them to float64")
+    kind = type_of_both(symmetrize, data.dtype)
+    rows = indptr, indices, data.astype(kind, copy=False)
+    columns = *columns[:2], columns[2].astype(kind, copy=False)
     ends, none = np.empty(n + 1, np.int64), np.empty(0, rows[2].dtype)
     mode = MERGE[symmetrize]
     kernels.merge_directions(*rows, *columns, mode, False, ends, np.empty(0, np.int32), none)
@@ -237,8 +247,7 @@ def _drop(where: str, indptr, indices, data, loops: int, notes: dict):
         if not (data < 0).any():
             remedy = 'all are 0; weights="unit" makes them 1'
         raise TrothError(f"{where}: no edge has a positive weight; {remedy}")
-    if edges > len(kept):
-        notes["nonpositive"] = (edges - len(kept)) // 2
+    notes |= notes_of(nonpositive=(edges - len(kept)) // 2)
     return ends, kept, values
 
 
@@ -287,7 +296,7 @@ def from_edges(source: Edges, rule: str, seed: np.uint64) -> Graph:
         u, v = (v + source.base if source.ids is None else source.ids[v] for v in (row[at], col[at]))
         raise TrothError(f"{where}: edge {at} ({u}, {v}) has weight {data[at]}; weights must be finite numbers")
     indptr, indices, data, loops, repeats = kernels.edges_to_csr(row, col, data, n)
-    notes = source.notes | {name: count for name, count in (("loops", loops), ("repeats", repeats)) if count}
+    notes = source.notes | notes_of(loops=loops, repeats=repeats)
     if len(data) and data.min() <= 0:
         indptr, indices, data = _drop(where, indptr, indices, data, 0, notes)
     return Graph.trusted(indptr, indices, data, None, source.ids, notes)

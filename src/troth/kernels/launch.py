@@ -1,8 +1,9 @@
 """From a ``.cu`` file to kernels that can be called, and what every launch needs.
 
-A source is ``kernels/common.cuh`` followed by ``kernels/STEM.cu``, compiled at run time by NVRTC through CuPy, which
-keeps the binaries on disk (``~/.cupy/kernel_cache``) and loads them once a device. Each host file lists in ``PROGRAMS``
-the sets of kernels that it may load, so that a test can compile them all on a machine without a GPU.
+A source is ``cuda/kernels/common.cuh`` followed by ``cuda/kernels/STEM.cu``, compiled at run time by NVRTC through
+CuPy, which keeps the binaries on disk (``~/.cupy/kernel_cache``) and loads them once a device. Each host file lists in
+``PROGRAMS`` the sets of kernels that it may load, so that a test can compile them all on a machine without a GPU, and
+in ``CONSTANTS`` what its kernels must agree on with it: sizes, places and codes are written down in Python alone.
 """
 
 from __future__ import annotations
@@ -16,28 +17,53 @@ import numpy as np
 
 from troth.arrays import cupy
 
-# No fused multiply-add: floats must round as on the CPU.
-OPTIONS = ("-std=c++17", "--fmad=false", "-lineinfo")
 BLOCK = 256  # threads of a block where nothing speaks for another number
+WARP = 32  # threads that run in step
 
 WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # the unsigned type in common.cuh by size in bytes
 FLOATS = {4: "float", 8: "double"}
 
 
+def define(**constants: int) -> tuple[str, ...]:
+    """Options of the compiler by which a kernel file knows numbers of its host file: ``TILE`` is ``HOST_TILE`` there.
+
+    >>> define(TILE=512, NOWHERE=2**63)
+    ('-DHOST_TILE=512', '-DHOST_NOWHERE=9223372036854775808ull')
+    """
+    return tuple(
+        f"-DHOST_{name}={int(value)}{'ull' if int(value) >= 2**63 else ''}" for name, value in constants.items()
+    )
+
+
+def define_struct(name: str, kind: np.dtype) -> tuple[str, ...]:
+    """Options by which a kernel file asserts that its struct is laid out as ``kind``: its size and its fields' places.
+
+    >>> define_struct("UNITS", np.dtype([("exponent", "i8"), ("first", "f8")]))
+    ('-DHOST_UNITS_BYTES=16', '-DHOST_UNITS_exponent=0', '-DHOST_UNITS_first=8')
+    """
+    places = {f"{name}_{field}": kind.fields[field][1] for field in kind.names}
+    return define(**{f"{name}_BYTES": kind.itemsize}, **places)
+
+
+# No fused multiply-add: floats must round as on the CPU.
+OPTIONS = ("-std=c++17", "--fmad=false", "-lineinfo", *define(WARP=WARP))
+
+
 def source(stem: str) -> str:
-    """The program text of ``kernels/STEM.cu``."""
+    """The program text of ``cuda/kernels/STEM.cu``."""
     folder = files("troth") / "cuda" / "kernels"
     parts = ((name, (folder / name).read_text(encoding="utf-8")) for name in ("common.cuh", f"{stem}.cu"))
     return "\n".join(f'#line 1 "{name}"\n{text}' for name, text in parts)
 
 
 @cache
-def load(stem: str, expressions: tuple[str, ...]) -> tuple[Any, ...]:
-    """Kernels of ``kernels/STEM.cu`` by their C++ names, such as ``"choose<u32, 4>"``.
+def load(stem: str, expressions: tuple[str, ...], constants: tuple[str, ...]) -> tuple[Any, ...]:
+    """Kernels of ``cuda/kernels/STEM.cu`` by their C++ names, such as ``"choose<u32, 4>"``.
 
-    Called as ``kernel(grid, block, args)`` they run on the current stream.
+    ``constants`` are the host file's ``CONSTANTS``. Called as ``kernel(grid, block, args)`` kernels run on the current
+    stream.
     """
-    module = cupy().RawModule(code=source(stem), options=OPTIONS, name_expressions=expressions)
+    module = cupy().RawModule(code=source(stem), options=(*OPTIONS, *constants), name_expressions=expressions)
     return tuple(module.get_function(name) for name in expressions)
 
 
@@ -59,7 +85,7 @@ def _resident(kernel: Any, block: int, number: int) -> int:
     return each * device.attributes["MultiProcessorCount"]
 
 
-def launch_together(kernel: Any, blocks: int, block: int, *args: Any) -> None:
+def launch_cooperative(kernel: Any, blocks: int, block: int, *args: Any) -> None:
     """Run a kernel whose blocks wait for each other: all of them run at one time, or the launch fails."""
     kernel.kernel((blocks,), (block,), args, enable_cooperative_groups=True)
 

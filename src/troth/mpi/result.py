@@ -19,7 +19,7 @@ from troth.cpu.checks import BLOCK
 from troth.errors import TrothError
 from troth.graph import Graph
 from troth.mpi.loading import from_graph
-from troth.ranks.checks import RankChecks, in_order
+from troth.ranks.checks import in_order, matched_weight
 from troth.ranks.exchange import barrier, sum_over
 from troth.ranks.graph import DistGraph
 from troth.ranks.job import agreeing, ending_the_job
@@ -154,7 +154,8 @@ def match_parts(request: Request, graph: DistGraph, comm: Any) -> DistMatching:
     begin = perf_counter()
     result = run(graph, order, request.context(comm=comm), **request.options_of(engine))
     stats = {**result.counts, "seconds": {**result.seconds, "match": perf_counter() - begin}}
-    weight, cardinality = weigh(graph, result.mates)
+    weight = matched_weight(graph, result.mates)
+    cardinality = sum_over(graph.comm, int(np.count_nonzero(result.mates > graph.own)))
     return DistMatching(graph, result.mates, weight, cardinality, request.algorithm, request.ties, request.seed, stats)
 
 
@@ -168,14 +169,3 @@ def match_whole(request: Request, graph: Graph, progress: Progress | None) -> Re
     context.report(graph.n, graph.n)
     stats = dict(m.stats)
     return Result(m.whole(), stats, stats.pop("seconds"))
-
-
-def weigh(graph: DistGraph, mate: np.ndarray) -> tuple[int | float, int]:
-    """Weight and number of pairs of the whole matching, from the mates of the own vertices."""
-    checks = RankChecks(graph)
-    mates = np.empty(len(graph.globals), np.int64)
-    mates[: graph.owned] = mate
-    checks.to_ghosts(mates)
-    weight = checks.matched_weight(mates, checks.matched_bits(mates)[0])
-    checks.free()
-    return weight, sum_over(graph.comm, int(np.count_nonzero(mate > graph.own)))

@@ -14,6 +14,7 @@ import numpy as np
 from troth.cpu.checks import BLOCK, add_blocks, add_in_order, make_units, start, sweep
 from troth.kernels.jit import kernel
 from troth.kernels.team import CALLER, run_team
+from troth.order import MASK, PRIORITY_BITS, weight_bits
 from troth.ranks.exchange import reduce, scatter_to_owners
 from troth.ranks.graph import DistGraph
 from troth.ranks.partition import even_blocks
@@ -41,6 +42,14 @@ def hold(part, mate, held):
 
 
 @kernel
+def hold_smaller(part, mate, held):
+    """held[v] = the bits of w(v, mate[v]) of own v, where the mate is the larger vertex."""
+    for v in range(part.owned):
+        if mate[v] > np.int64(name_of(part, v)):
+            held[v] = part.bits[entry_of(part, v, mate[v])]
+
+
+@kernel
 def uncover(part, held):
     """The first own u with an edge to a larger vertex that is heavier than what both ends hold; the entry, or -1."""
     for u in range(part.owned):
@@ -60,6 +69,29 @@ def in_order(graph: DistGraph, values: np.ndarray) -> np.ndarray:
     part = np.empty(last - first, values.dtype)
     part[ids - first] = came
     return part
+
+
+def matched_weight(graph: DistGraph, mate: np.ndarray) -> int | float:
+    """The weight of a whole matching from the mates of the own vertices, which are known to be neighbours."""
+    held = np.zeros(graph.owned, weight_bits(graph.weights).dtype)
+    hold_smaller(part_of(graph), mate, held)
+    return add_held(graph, held)
+
+
+def add_held(graph: DistGraph, held: np.ndarray) -> int | float:
+    """The sum of the weights whose bits the smaller vertices of pairs hold, and all others 0; all ranks together."""
+    comm = graph.comm
+    if graph.weights.dtype.kind != "f":
+        wide = held.astype(np.uint64, copy=False)
+        high, low = reduce(comm, np.array([(wide >> PRIORITY_BITS).sum(), (wide & MASK).sum()])).tolist()
+        return (high << 32) + low
+    part = in_order(graph, held.view(graph.weights.dtype))
+    sums = np.empty(-(-len(part) // BLOCK))
+    run_team(add_blocks, len(part), CALLER, None, part, sums, chunk=BLOCK)
+    counts = comm.allgather(len(sums))
+    found = np.empty(sum(counts))
+    comm.Allgatherv(sums, [found, counts])
+    return add_in_order(found)
 
 
 class RankChecks:
@@ -92,20 +124,8 @@ class RankChecks:
 
     def matched_weight(self, mate: np.ndarray, held: np.ndarray) -> int | float:
         """The weight of the whole matching: exact for integers; for floats the sum that ``cpu/checks.py`` defines."""
-        graph, own = self.graph, held[: self.graph.owned]
-        smaller = mate[: graph.owned] > graph.own
-        if graph.weights.dtype.kind != "f":
-            bits = own[smaller].astype(np.uint64)
-            halves = int((bits >> np.uint64(32)).sum()), int((bits & np.uint64(2**32 - 1)).sum())
-            high, low = reduce(graph.comm, np.array(halves, np.int64)).tolist()
-            return (high << 32) + low
-        part = in_order(graph, np.where(smaller, own.view(graph.weights.dtype), 0))
-        sums = np.empty(-(-len(part) // BLOCK))
-        run_team(add_blocks, len(part), CALLER, np.full(len(part), graph.n, np.int64), part, sums, chunk=BLOCK)
-        counts = graph.comm.allgather(len(sums))
-        found = np.empty(sum(counts))
-        graph.comm.Allgatherv(sums, [found, counts])
-        return add_in_order(found)
+        owned = self.graph.owned
+        return add_held(self.graph, held[:owned] * (mate[:owned] > self.graph.own))
 
     def first_uncovered(self, held: np.ndarray) -> tuple[int, int, int | float] | None:
         """The first edge (u, v), u < v, heavier than what either end holds, and its weight; or None."""

@@ -15,8 +15,9 @@
 // Each kernel reads arrays that it does not write: propose reads colour and writes proposal, respond reads proposal and
 // writes mate and colour, and colour_list touches only words of its own vertices.
 
-constexpr int BLOCK = 256;  // threads of a block, always
-constexpr int AHEAD = 4;    // entries of a row that a lane reads at a time
+constexpr int BLOCK = HOST_BLOCK;      // threads of a block, always
+constexpr int OUTCOME = HOST_OUTCOME;  // numbers of `outcome` before the pairs of each round
+constexpr int AHEAD = 4;               // entries of a row that a lane reads at a time
 constexpr u8 NEITHER = 0, BLUE = 1, RED = 2;
 constexpr i32 NOBODY = -1, GONE = -2;
 
@@ -24,6 +25,7 @@ constexpr i32 NOBODY = -1, GONE = -2;
 struct Counts {
     u64 blue, red, alive, pairs, entries;
 };
+static_assert(sizeof(Counts) == HOST_COUNTS * sizeof(u64), "the host has other counts");
 
 // What was seen in a row: the greatest key of those to choose from, and whether any neighbour is free. The key is
 // (bits of the weight, priority) or (lot, ~id). {0, 0} is nobody's: weights are positive, and ids below 2^31.
@@ -225,13 +227,19 @@ __device__ __forceinline__ void respond_step(const Rule<W>& rule, const i32* lis
 }
 
 // ---- kernels ----
+//
+// Arguments come in this order: the rows (indptr, indices, bits) and the order; seed and round; what is read; what is
+// changed. `counts` is read and changed: propose reads how many are blue, respond how many are red.
 
+// In: whether there is no old list; the old list and its counts; n, mate, seed, round r; below which hash a vertex is
+// blue. Out: colour and proposal of the listed vertices, the new list, its counts (0 before).
 __global__ void colour_list(i32 fresh, const i32* __restrict__ old_list, const Counts* old_counts, i32 n,
                             const i32* __restrict__ mate, u64 seed, u64 r, u64 blue_below, u8* __restrict__ colour,
                             i32* __restrict__ proposal, i32* __restrict__ list, Counts* counts) {
     colour_step(fresh, old_list, old_counts, n, mate, seed, r, blue_below, colour, proposal, list, counts);
 }
 
+// In: the rows, the order, seed, round r, the list, colour. Out: proposal; counts->alive and ->entries grow.
 template <class W, int LANES, bool WEIGHTED>
 __global__ void propose(const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits,
                         Order order, u64 seed, u64 r, const i32* __restrict__ list, Counts* counts,
@@ -240,6 +248,7 @@ __global__ void propose(const i64* __restrict__ indptr, const i32* __restrict__ 
     propose_step<W, LANES, WEIGHTED>(rule, list, counts, colour, proposal);
 }
 
+// In: the rows, the order, seed, round r, the list of n places, proposal. Out: mate and colour; counts grow.
 template <class W, int LANES, bool WEIGHTED>
 __global__ void respond(const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits,
                         Order order, u64 seed, u64 r, const i32* __restrict__ list, i32 n, Counts* counts,
@@ -251,6 +260,8 @@ __global__ void respond(const i64* __restrict__ indptr, const i32* __restrict__ 
 // Rounds first, first + 1, ... by one block, `limit` of them at most, where there is too little to do for more. The
 // lists and the two counts change places after each. outcome = rounds run, 1 if nobody is left, entries read, and the
 // pairs of each round.
+// In: the rows, the order, seed, the first round, below which hash a vertex is blue, limit, whether there is no old
+// list, its counts, n. In and out: mate, colour, proposal, the old list. Out: the list, two counts, outcome.
 template <class W, int LANES, bool WEIGHTED>
 __global__ void finish(const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits,
                        Order order, u64 seed, u64 first, u64 blue_below, i64 limit, i32 fresh, const Counts* counts,
@@ -274,7 +285,7 @@ __global__ void finish(const i64* __restrict__ indptr, const i32* __restrict__ i
         entries += peek(&now->entries);
         over = alive == 2 * pairs;  // all dead, or all matched
         if (alive) {
-            if (threadIdx.x == 0) outcome[3 + done] = pairs;
+            if (threadIdx.x == 0) outcome[OUTCOME + done] = pairs;
             done++;
         }
         counts = now;
@@ -286,5 +297,6 @@ __global__ void finish(const i64* __restrict__ indptr, const i32* __restrict__ i
         outcome[0] = done;
         outcome[1] = over;
         outcome[2] = entries;
+        static_assert(OUTCOME == 3, "rounds, over, entries");
     }
 }

@@ -1,15 +1,19 @@
-// Verify: the weight matched at every vertex, the checks, and the sweeps of the dual; see verify.py and cpu/verify.py.
+// Checks: the weight matched at every vertex, what is promised, and the sweeps of the dual; see api/checking.py and
+// cpu/checks.py.
 //
 // T is the type of the weights as numbers (float, double, or the unsigned integer of their width), W that of their
-// bits. Rows are scanned in two ways (split_rows in the host file): a group of 2^shift lanes takes a row of up to
-// `longest` entries, and a warp takes a piece of a longer one. Every answer is a least, a greatest or a sum of whole
-// numbers, so it does not depend on who comes first; only add_blocks adds floats, in a fixed order.
+// bits. Kernels take their counts first, then what they read, then what they write or add to.
+//
+// Rows are scanned in two ways (split_rows in the host file): a group of 2^shift lanes takes a row of up to `longest`
+// entries, and a warp takes a piece of a longer one. Every answer is a least, a greatest or a sum of whole numbers, so it
+// does not depend on who comes first; only add_blocks adds floats, in a fixed order.
 
-constexpr u64 NOWHERE = 0x7fffffffffffffffull;
-constexpr int SLOTS = 256;           // sums are spread over so many words, so that blocks do not queue for one
-constexpr int SUM_BLOCK = 4096;      // vertices whose weights are added one by one: cpu/verify.py
-constexpr int TILE = 256;            // of them in shared memory at a time
-constexpr int SUM_WARPS = 4;         // warps of a block of add_blocks: SUM_THREADS in the host file
+constexpr u64 NOWHERE = HOST_NOWHERE;
+constexpr int SLOTS = HOST_SLOTS;                    // sums are spread over so many pairs of words
+constexpr int SUM_BLOCK = HOST_SUM_BLOCK;            // vertices whose weights are added one by one: cpu/checks.py
+constexpr int TILE = 256;                            // of them in shared memory at a time
+constexpr int SUM_WARPS = HOST_SUM_THREADS / WARP;   // warps of a block of add_blocks
+static_assert(HOST_SUM_THREADS % WARP == 0 && SUM_BLOCK % TILE == 0, "whole warps, whole tiles");
 
 // ---- the weight matched at each vertex ----
 
@@ -130,6 +134,7 @@ __device__ __forceinline__ void uncover(i32 u, i64 e, int count, int lanes, cons
     if (first != NOWHERE && first < peek(found)) atomicMin(found, first);
 }
 
+// uncover for the rows of up to `longest` entries, 2^shift lanes each.
 template <class W>
 __global__ void uncover_rows(i32 n, i32 shift, i64 longest, const i64* __restrict__ indptr,
                              const i32* __restrict__ indices, const W* __restrict__ bits, const W* __restrict__ held,
@@ -142,6 +147,7 @@ __global__ void uncover_rows(i32 n, i32 shift, i64 longest, const i64* __restric
     uncover((i32)u, start + part.lane, part.count, part.lanes, indices, bits, held, found);
 }
 
+// uncover for the pieces of `size` entries of longer rows (list_long), a warp each.
 template <class W>
 __global__ void uncover_pieces(i64 pieces, i64 size, const i32* __restrict__ piece_row,
                                const i64* __restrict__ piece_start, const i64* __restrict__ indptr,
@@ -157,11 +163,15 @@ __global__ void uncover_pieces(i64 pieces, i64 size, const i32* __restrict__ pie
 
 // ---- the dual ----
 
-// Units of cpu/verify.py: w << exponent for integers, w * first * second for floats.
+// Units of cpu/checks.py: w << exponent for integers, w * first * second for floats.
 struct Units {
     i64 exponent;
     double first, second;
 };
+SAME_SIZE(Units, UNITS);
+SAME_PLACE(Units, UNITS, exponent);
+SAME_PLACE(Units, UNITS, first);
+SAME_PLACE(Units, UNITS, second);
 
 // A weight in units, rounded up. The product is exact, or it underflowed, perhaps to 0, and w is far below one unit:
 // then 1 is w rounded up.

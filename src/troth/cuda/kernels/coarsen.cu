@@ -8,24 +8,41 @@
 // of its entries, and moved to its place once all lengths are known.
 //
 // T is the type of the weights as numbers: float, double, or the unsigned integer of their width.
+//
+// Kernels take their counts first, then what they read, then what they write, scratch and `control` last. The three
+// that merge rows take which rows these are (and merge_marked its scratch), and then all alike: the rows, code, and the
+// fine graph's indices and weights; new_indices and new_weights, which have room for all entries; lengths, of which the
+// row of c gets lengths[c + 1]; control.
 
-constexpr int THREADS = 256;          // of every block but those of merge_marked
+constexpr int THREADS = HOST_THREADS;    // of every block but those of merge_marked
 constexpr int WARPS = THREADS / WARP;
-constexpr int GROUP = 8;              // lanes that share a short row
-constexpr int SHARE = 4;              // entries of a lane
-constexpr i64 SHORT = GROUP * SHARE;  // entries of a short row at most; as the next three, in coarsen.py too
-constexpr i64 MEDIUM = 512;           // of a row that a warp sorts
-constexpr i64 LONG = 4096;            // of a row that a block sorts; more are marked in a bitmap
-constexpr int MARK_THREADS = 512;
-constexpr i64 WORDS_EACH = 4;         // words of a bitmap for each entry; where it has more, a row is rather sorted
-constexpr int TILE = 512;             // entries that a warp moves
-constexpr i64 CHUNK = 2048;           // vertices that a block sorts
-constexpr u32 NO_KEY = ~0u;           // of a loop: after all others
+constexpr int GROUP = HOST_GROUP;        // lanes that share a short row
+constexpr i64 SHORT = HOST_SHORT;        // entries of a short row at most
+constexpr int SHARE = SHORT / GROUP;     // entries of a lane
+constexpr i64 MEDIUM = HOST_MEDIUM;      // of a row that a warp sorts
+constexpr i64 LONG = HOST_LONG;          // of a row that a block sorts; more are marked in a bitmap
+constexpr int MARK_THREADS = HOST_MARK_THREADS;
+constexpr i64 WORDS_EACH = 4;            // words of a bitmap for each entry; where it has more, a row is rather sorted
+constexpr int TILE = HOST_TILE;          // entries that a warp moves
+constexpr i64 CHUNK = 2048;              // vertices that a block sorts
+constexpr u32 NO_KEY = ~0u;              // of a loop: after all others
+static_assert(SHORT == GROUP * SHARE, "the lanes of a group hold a short row");
 
-// What is counted: rows of three kinds, the entries of the last, coarse vertices, their entries; whether a sum was too
-// great for its type; blocks that came to the meetings of number_pairs and place_rows.
-enum { MEDIUMS, LONGS, MARKED, MARKED_ENTRIES, COUNT, TOTAL, SPILLED, NUMBERED, PLACED };
+// What is counted (`CONTROL` in the host file): rows of three kinds, the entries of the last, coarse vertices, their
+// entries; whether a sum was too great for its type; blocks that came to the meetings of number_pairs and place_rows.
+enum {
+    MEDIUMS = HOST_MEDIUMS,
+    LONGS = HOST_LONGS,
+    MARKED = HOST_MARKED,
+    MARKED_ENTRIES = HOST_MARKED_ENTRIES,
+    COUNT = HOST_COUNT,
+    TOTAL = HOST_TOTAL,
+    SPILLED = HOST_SPILLED,
+    NUMBERED = HOST_NUMBERED,
+    PLACED = HOST_PLACED
+};
 constexpr u32 KINDS = 3;
+static_assert(MEDIUMS == 0 && LONGS == 1 && MARKED == 2, "kinds are counted from 0 on");
 
 // How a row of so many entries is put in order; -1 for a short one.
 __device__ __forceinline__ int kind_of(i64 entries, i64 count) {
@@ -98,6 +115,7 @@ struct alignas(16) Row {
         return code[indices[place(i)]] ^ (u32)(i >= here);
     }
 };
+SAME_SIZE(Row, ROW);
 
 // The row of v and its mate, if it has one; v is the first member. `to` is not known yet.
 __device__ __forceinline__ Row row_of_pair(const i64* __restrict__ indptr, i64 v, i32 u) {
@@ -430,6 +448,7 @@ struct alignas(16) Keyed {
     }
     __device__ static Keyed fetch(const Keyed* at) { return {peek(&at->key), peek(&at->vertex)}; }
 };
+SAME_SIZE(Keyed, KEYED);
 
 // Sorts keyed[0..count): chunks in shared memory, then twice as long runs in every round, to the other side, `count`
 // places on, and back; an item's place is its own plus the number of those in the other run that go before it. Returns

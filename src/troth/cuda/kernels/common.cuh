@@ -11,12 +11,19 @@ typedef unsigned long long u64;
 typedef int i32;
 typedef long long i64;
 
+// HOST_X is X of the host file, given to the compiler (kernels/launch.py `define`): such numbers are written down once,
+// in Python. A struct that comes from the host has the layout of a NumPy type there (`define_struct`).
+#define SAME_SIZE(type, name) static_assert(sizeof(type) == HOST_##name##_BYTES, "the host has another size")
+#define SAME_PLACE(type, name, field) \
+    static_assert(__builtin_offsetof(type, field) == HOST_##name##_##field, "the host has this field elsewhere")
+
 constexpr u32 FULL = 0xffffffffu;  // all lanes of a warp
-constexpr int WARP = 32;
+constexpr int WARP = HOST_WARP;
+static_assert(WARP == 32, "a mask of lanes has 32 bits");
 
 // ---- the order ----
 
-// The constants of order.py, as cuda/_launch.py packs them. `fold` is all ones where the scramble folds its upper half
+// The constants of order.py, as its `as_argument` packs them. `fold` is all ones where the scramble folds its upper half
 // onto its lower one, and 0 for the tie rules "low" and "high".
 struct Order {
     u64 low;                            // the least weight's bits
@@ -25,6 +32,16 @@ struct Order {
     u32 flip, mul1, mul2, inv1, inv2;   // of the scramble and its inverse
     u32 fold;
 };
+SAME_SIZE(Order, ORDER);
+SAME_PLACE(Order, ORDER, low);
+SAME_PLACE(Order, ORDER, drop);
+SAME_PLACE(Order, ORDER, lossy);
+SAME_PLACE(Order, ORDER, flip);
+SAME_PLACE(Order, ORDER, mul1);
+SAME_PLACE(Order, ORDER, mul2);
+SAME_PLACE(Order, ORDER, inv1);
+SAME_PLACE(Order, ORDER, inv2);
+SAME_PLACE(Order, ORDER, fold);
 
 __device__ __forceinline__ u32 priority(const Order& order, u32 v) {
     u32 x = (v ^ order.flip) * order.mul1;
@@ -110,7 +127,7 @@ __device__ inline bool wins(const i64* __restrict__ indptr, const i32* __restric
 
 // ---- the random function (order.py: mix64, hash1, hash2, hash3) ----
 
-constexpr u64 TIE = 1, COLOUR = 2, PROPOSE = 3, VISIT = 4, CHOOSE = 5, WEIGHT = 6, PLACE = 7;
+constexpr u64 COLOUR = HOST_COLOUR, PROPOSE = HOST_PROPOSE, WEIGHT = HOST_WEIGHT, PLACE = HOST_PLACE;
 
 __device__ __forceinline__ u64 mix64(u64 x) {
     x += 0x9E3779B97F4A7C15ull;

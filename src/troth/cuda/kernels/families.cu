@@ -1,11 +1,11 @@
-// Seeded graphs: the kernels of generate/host.py, generate/draw.py and generate/weights.py on a GPU, bit for bit.
+// Seeded graphs: the kernels of families/host.py, families/draw.py and families/weights.py on a GPU, bit for bit.
 //
 // Random words (common.cuh) become numbers by shifts and by + and * of doubles, rounded one by one as on the CPU, since
 // the compiler fuses none (--fmad=false). Where rows differ in length, a block takes a tile of consecutive entries and
 // each thread finds the rows of its own: no hub keeps one thread busy, and neighbouring threads touch neighbouring
 // words.
 
-constexpr i32 TILE = 4096;  // entries of a block, as in cuda/generate.py
+constexpr i32 TILE = HOST_TILE;  // entries of a block
 
 // visit(row, e) for each entry e of the block's tile. All threads of the block call it, once.
 template <class Visit>
@@ -68,7 +68,7 @@ __global__ void fill_lattice(i64 n, i64 entries, u32 depth, u32 height, u32 widt
 
 // ---- points in the square ----
 
-constexpr int SIDE = 31;  // bits of a coordinate
+constexpr int SIDE = HOST_SIDE;  // bits of a coordinate
 
 __device__ __forceinline__ u32 coordinate(u64 seed, i64 i, u64 axis) {
     return (u32)(hash2(seed, PLACE, (u64)i, axis) >> (64 - SIDE));
@@ -128,7 +128,7 @@ __device__ __forceinline__ i64 below(u64 word, i64 bound) {
 }
 
 // Graph500's quadrants: 0.57, 0.76 and 0.95 of 2^64, rounded down.
-constexpr u64 A = 0x91eb851eb851eb85ull, AB = 0xc28f5c28f5c28f5cull, ABC = 0xf333333333333333ull;
+constexpr u64 A = HOST_A, AB = HOST_AB, ABC = HOST_ABC;
 
 // (row[e], col[e]) = edge e of an R-MAT graph: one quadrant, a bit of each end, for each level.
 __global__ void draw_rmat(i64 count, u64 seed, i64 scale, i32* __restrict__ row, i32* __restrict__ col) {
@@ -177,7 +177,8 @@ __global__ void draw_spokes(i64 count, u64 seed, i64 n, i64 hubs, i64 degree, i6
 
 // ---- weights ----
 
-constexpr i32 EXPONENTIAL = 3, INTEGERS = 4, TRAP = 5;  // as in generate/weights.py; else the rule is uniform
+// The rules of families/weights.py that are made here; any other code is the uniform rule.
+constexpr i32 EXPONENTIAL = HOST_EXPONENTIAL, INTEGERS = HOST_INTEGERS, TRAP = HOST_TRAP;
 constexpr double EPSILON = 0x1p-20;
 
 // A uniform multiple of 2^-BITS in (0, 1].
@@ -186,7 +187,8 @@ __device__ __forceinline__ double uniform(u64 word) {
     return (double)(i64)((word >> (64 - BITS)) + 1) * (1.0 / (double)(1ull << BITS));
 }
 
-// An exponential variate of mean 1: the whole part is the first try whose descending run of words is odd (draw.py).
+// An exponential variate of mean 1 (families/draw.py): its whole part is the first try whose descending run of words is
+// odd.
 template <int BITS>
 __device__ inline double exponential(u64 word) {
     u64 step = 0;

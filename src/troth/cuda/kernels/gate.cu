@@ -13,14 +13,16 @@
 typedef signed char i8;
 typedef short i16;
 
-constexpr int THREADS = 256;           // of every block here
+constexpr int THREADS = HOST_THREADS;   // of every block here
 constexpr int WARPS = THREADS / WARP;
-constexpr int ITEMS = 16;              // of a thread of the sort
-constexpr int TILE = THREADS * ITEMS;
-constexpr int STEPS = 8;               // of a thread elsewhere
+constexpr int TILE = HOST_TILE;         // items that a block of the sort arranges at a time
+constexpr int ITEMS = TILE / THREADS;   // of a thread of the sort
+constexpr int STEPS = 8;                // of a thread elsewhere
 constexpr int STRIP = THREADS * STEPS;
-constexpr int DIGITS = 256;            // one for each thread of a block
-constexpr int PARTS = 4;               // of a chunk that is sorted: so many more blocks can count than arrange
+constexpr int DIGITS = HOST_DIGITS;
+constexpr int PARTS = HOST_PARTS;       // of a chunk that is sorted: so many more blocks can count than arrange
+static_assert(DIGITS == THREADS, "a thread looks after a digit");
+static_assert(TILE % STRIP == 0 && TILE % (PARTS * THREADS) == 0, "a chunk is whole strips, and so are its parts");
 
 constexpr u64 NO_EDGE = ~0ull;         // the key of a loop that is to be dropped: after all others
 
@@ -52,9 +54,20 @@ __device__ __forceinline__ u64 warp_union(u64 value) {
     return value;
 }
 
-// ---- weights: what one pass finds (the columns of cpu/gate.py) ----
+// ---- weights: what one pass finds (the columns of gate/findings.py) ----
 
-enum { UNSORTED, OUTSIDE, LOOPS, NONPOSITIVE, NONFINITE, FINGERPRINT, LEAST, GREATEST, UNION };
+enum {
+    UNSORTED = HOST_UNSORTED,
+    OUTSIDE = HOST_OUTSIDE,
+    LOOPS = HOST_LOOPS,
+    NONPOSITIVE = HOST_NONPOSITIVE,
+    NONFINITE = HOST_NONFINITE,
+    FINGERPRINT = HOST_FINGERPRINT,
+    LEAST = HOST_LEAST,
+    GREATEST = HOST_GREATEST,
+    UNION = HOST_UNION
+};
+static_assert(FINGERPRINT + 1 == LEAST && LEAST + 1 == GREATEST && GREATEST + 1 == UNION, "`report` counts on it");
 
 __device__ __forceinline__ u64 bits_of(float x) { return __float_as_uint(x); }
 __device__ __forceinline__ u64 bits_of(double x) { return (u64)__double_as_longlong(x); }
@@ -200,7 +213,7 @@ __device__ void for_entries(const i64* __restrict__ indptr, i64 n, i64 start, i6
     }
 }
 
-// The nine columns of cpu/gate.py `check` for the rows of a matrix of n rows and `total` entries.
+// The columns of gate/cpu.py `check` for the rows of a matrix of n rows and `total` entries.
 template <class T>
 __global__ void __launch_bounds__(THREADS) check(const i64* __restrict__ indptr, const i32* __restrict__ indices,
                                                  const T* __restrict__ data, i64 n, i64 total, i64 chunk, u64 salt0,
@@ -273,7 +286,7 @@ __global__ void __launch_bounds__(THREADS) pack_ends(const I* __restrict__ row, 
     if (threadIdx.x == 0) atomicMax(found, ours);
 }
 
-// out[e] = the random weight of the edge with these ends (cpu/gate.py `uniform_weight`).
+// out[e] = the random weight of the edge with these ends (gate/cpu.py `uniform_weight`).
 __global__ void random_weights(const u64* __restrict__ keys, i64 total, u64 seed, float* __restrict__ out) {
     for (i64 e = thread_id(); e < total; e += thread_count()) {
         u32 u = high(keys[e]), v = low(keys[e]);
@@ -483,7 +496,7 @@ __device__ void compact(i64 total, i64 chunk, const i64* __restrict__ counts, Ke
     }
 }
 
-constexpr i64 MAX = 0, MIN = 1, SUM = 2, MEAN = 3;  // cpu/gate.py `MERGE`
+constexpr i64 MAX = HOST_MAX, MIN = HOST_MIN, SUM = HOST_SUM, MEAN = HOST_MEAN;  // gate/findings.py `MERGE`
 
 template <class T>
 __device__ __forceinline__ T mean(T a, T b) {

@@ -4,7 +4,7 @@
 // that an ascending sort puts the heaviest first. Once sorted, an edge is its two ends in one word and its place among
 // the edges that are left, which come in the order of greedy.
 
-constexpr i64 NONE = 0x7fffffffffffffffll;  // no place
+constexpr i64 NONE = HOST_NONE;  // no edge: greater than any place
 
 // above[v + 1] = how many neighbours of v are greater than v; above[0] = 0.
 __global__ void list_above(i32 n, const i64* __restrict__ indptr, const i32* __restrict__ indices,

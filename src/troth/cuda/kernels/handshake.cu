@@ -1,8 +1,9 @@
-// One-way handshaking: the six kernels of the CS 314 project, and a search for strongest neighbours in one pass.
+// One-way handshaking: the six kernels of the course project, and a search for strongest neighbours in one pass.
 //
-// Reference: Efficient Parallel Graph Matching, a course project of Rutgers CS 314 (2020): names, arguments and meaning
-// of the six kernels are the project's. `Order` is added, and with ties="low" is its rule: of equally heavy neighbours
-// the one with the smaller number. W is the type of the weights' bits, S that of the sums (i64 from 2^31 edges on).
+// Reference: Efficient Parallel Graph Matching, a course project at Rutgers University (2020). The names of the six
+// kernels, their arguments, the order of these and what they mean are the course project's; so inputs and outputs, old
+// and new, alternate. `Order` is added; with ties="low" it is the course project's rule: of equally heavy neighbours the
+// one with the smaller number. W is the type of the weights' bits, S that of the sums (i64 from 2^31 edges on).
 //
 // The graph is a list of edges (src, dst, weight)[0..num_edges), both directions of each, those of one source together:
 // a segment.
@@ -10,8 +11,8 @@
 // Invariant (section 2.4): of T threads, thread t handles the items t, t + T, t + 2 T, ..., so that neighbouring
 // threads read neighbouring words; each output word depends on the inputs alone, so any T gives the same output.
 
-constexpr int BLOCK = 256;  // threads of a block of `find_strongest`, as the host launches it
-constexpr int AHEAD = 4;    // entries of a row that a lane reads at a time
+constexpr int BLOCK = HOST_BLOCK;  // threads of a block of `find_strongest`
+constexpr int AHEAD = 4;           // entries of a row that a lane reads at a time
 
 // What the neighbours of a vertex compare by: the exact bits of the weight, then the priority. No weight is 0, so
 // {0, 0} is nobody.

@@ -1,19 +1,76 @@
-// Suitor, troth's own kernels: see cuda/suitor.py for the plan and cpu/suitor.py for the algorithm.
+// Suitor: first the paper's loop, as it is; then troth's own kernels, whose plan is in cuda/suitor.py. Why the result
+// does not depend on who comes first is said in cpu/suitor.py.
 //
-// state[v]: the best offer that v holds, prefix << 32 | priority of the suitor, 0 for none. Words only grow. A vertex
-// whose offer fails or is displaced waits as an Item, with the key of the neighbour that it lost: neighbours of that
-// key or a greater one have refused it for good. Nor need it look below the offer that it holds itself, since its
-// mate will be no worse. So when it looks again it asks only neighbours whose keys are in between, the best first.
+// state[v]: the best offer that v holds, prefix << 32 | priority of the suitor, 0 for none. Words only grow. Where
+// prefixes are lossy, equal ones are settled by the exact weights (common.cuh `wins`).
 
-constexpr int WARPS = 8;              // of a block
-constexpr int BLOCK = WARPS * WARP;
+// ---- the paper's loop ----
+
+// Md. Naim et al., Optimizing approximate weighted matching on Nvidia Kepler K40, HiPC 2015, Algorithm 3, after
+// F. Manne and M. Halappanavar, IPDPS 2014: a thread a vertex, which goes on with whomever it displaces. Their lock is
+// one compare-and-swap of a word here. In: the rows, their number n, the order; in and out: state, at first 0.
+template <class W>
+__global__ void plain_suitor(const i64* __restrict__ indptr, const i32* __restrict__ indices,
+                             const W* __restrict__ bits, i64 n, Order order, u64* state) {
+    if (thread_id() >= n) return;
+    u32 u = (u32)thread_id();
+    for (;;) {
+        // The partner is the suitor of u, or the best neighbour that u prefers to it and that would take u's offer.
+        const u32 rank = priority(order, u);
+        const u64 own = peek(state + u);
+        u32 partner = own ? vertex(order, low(own)) : 0, best_rank = low(own);
+        W heaviest = own ? weight_at(indptr, indices, bits, u, partner) : (W)0;
+        for (i64 e = indptr[u]; e < indptr[u + 1]; ++e) {
+            const u32 v = (u32)indices[e], v_rank = priority(order, v);
+            const W weight = bits[e];
+            if (weight < heaviest || (weight == heaviest && v_rank <= best_rank)) continue;
+            const u64 offer = pack(prefix(order, weight), rank);
+            if (!wins(indptr, indices, bits, order, v, offer, peek(state + v))) continue;
+            partner = v;
+            heaviest = weight;
+            best_rank = v_rank;
+        }
+        if (!heaviest) return;  // nobody would take u's offer, ever: words only grow
+
+        // Make the offer, unless a better one has come in between.
+        const u64 offer = pack(prefix(order, heaviest), rank);
+        u64 held = peek(state + partner);
+        bool made = false;
+        while (!made && wins(indptr, indices, bits, order, partner, offer, held)) {
+            const u64 seen = atomicCAS(state + partner, held, offer);
+            made = seen == held;
+            held = seen;
+        }
+        if (!made) continue;           // u looks again
+        if (!held) return;             // the partner was free
+        u = vertex(order, low(held));  // whom u displaced looks for another
+    }
+}
+
+// mate[v] = the suitor of v, -1 for none: suitors are mutual now.
+__global__ void mates(const u64* __restrict__ state, i64 n, Order order, i32* mate) {
+    for (i64 v = thread_id(); v < n; v += thread_count()) {
+        u64 held = state[v];
+        mate[v] = held ? (i32)vertex(order, low(held)) : -1;
+    }
+}
+
+// ---- what is added to it ----
+
+// A vertex whose offer fails or is displaced waits as an Item, with the key of the neighbour that it lost: neighbours
+// of that key or a greater one have refused it for good. Nor need it look below the offer that it holds itself, since
+// its mate will be no worse. So when it looks again it asks only neighbours whose keys are in between, the best first.
+
+constexpr int BLOCK = HOST_BLOCK;
+constexpr int WARPS = BLOCK / WARP;   // of a block
 constexpr int STAGE = 4 * WARP;       // items that a warp keeps in shared memory
 constexpr u32 FULL_STAGE = 3 * WARP;  // from here on they move to a list: atomics on one word take 3 ns each
 constexpr u32 STEPS = 4;              // that `chase` takes with less than a warp of vertices
-constexpr int TEAM = 16;               // lanes
-constexpr i32 SHORT = 48;             // entries: up to here a lane reads a row,
-constexpr i64 LONG = 512;             // and up to here a team does; longer rows are cut into pieces, for a warp each
-constexpr i64 PIECE = 1024;           // entries
+constexpr int TEAM = 16;              // lanes
+constexpr i32 SHORT = HOST_SHORT;     // entries: up to here a lane reads a row,
+constexpr i64 LONG = HOST_LONG;       // and up to here a team does; longer rows are cut into pieces, for a warp each
+constexpr i64 PIECE = HOST_PIECE;     // entries
+constexpr int TURNS = HOST_TURNS;     // the lists of which there is one for each of so many kernels
 constexpr u64 LOST = ~0ull;           // the neighbour holds a better offer
 constexpr u32 NOBODY = ~0u;
 constexpr u32 FRESH = 1u << 31;       // of Item.u: no neighbour has been tried yet, there is no ceiling
@@ -26,19 +83,22 @@ struct alignas(16) Item {
     u32 u;
     u32 more;  // of a long row: its first piece
 };
+SAME_SIZE(Item, ITEM);
 
 // How many items the lists have; of long rows, also how many pieces. Of `settle`, three rounds take turns: one is read,
 // one is filled, one is cleared.
 struct Control {
-    u64 queue[3], middles[3], longs[3];
+    u64 queue[TURNS], middles[TURNS], longs[TURNS];
     u64 waiting[3], waiting_longs[3];
     u32 arrived;  // at the grid's barrier, ever
     u32 rounds;
 };
+SAME_SIZE(Control, CONTROL);
+static_assert(__builtin_offsetof(Control, rounds) + sizeof(u32) == sizeof(Control), "the host reads the last word");
 
 // Where vertices with other than short rows wait, and room for the pieces of long ones: longs[i].more is the first
 // piece of row i, owners[p] the row of piece p, best[p] its best key, and done[i] how many of a row's pieces are.
-// There are three of each, for three kernels or rounds.
+// There are TURNS of each, for as many kernels or rounds.
 template <class K>
 struct Wide {
     Item *middles, *longs;
@@ -51,6 +111,15 @@ struct Wide {
         return {middles + turn * most_middles, longs + row, owners + piece, done + row, best + piece, 0, 0, 0};
     }
 };
+SAME_SIZE(Wide<u64>, WIDE);
+SAME_PLACE(Wide<u64>, WIDE, middles);
+SAME_PLACE(Wide<u64>, WIDE, longs);
+SAME_PLACE(Wide<u64>, WIDE, owners);
+SAME_PLACE(Wide<u64>, WIDE, done);
+SAME_PLACE(Wide<u64>, WIDE, best);
+SAME_PLACE(Wide<u64>, WIDE, most_middles);
+SAME_PLACE(Wide<u64>, WIDE, most_longs);
+SAME_PLACE(Wide<u64>, WIDE, most_pieces);
 
 template <class W>
 struct Rows {
@@ -63,7 +132,7 @@ struct Rows {
 // ---- keys: how a vertex compares its neighbours ----
 
 // By weight, then priority. Where prefixes tell all weights apart, both fit one word.
-template <class W, bool COARSE>
+template <class W, bool LOSSY>
 struct Key {
     u64 word;
 
@@ -125,6 +194,9 @@ struct Key<W, true> {
     }
 };
 
+static_assert(sizeof(Key<u64, true>) <= HOST_KEY_BYTES && sizeof(Key<u64, false>) <= HOST_KEY_BYTES,
+              "the host has less room for the best key of a piece");
+
 // Which keys u reads its row for.
 template <class K>
 struct Window {
@@ -182,9 +254,9 @@ __device__ __forceinline__ void read4(const u8* p, u8 (&w)[4]) {
     w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
 }
 
-template <class W, bool COARSE>
+template <class W, bool LOSSY>
 struct Quad {
-    typedef Key<W, COARSE> K;
+    typedef Key<W, LOSSY> K;
     i32 v[4];
     W w[4];
 
@@ -228,13 +300,13 @@ struct Quad {
 
 // A lane reads a short row of its own: its best key, with ASK of those in the window whose vertex would take the offer.
 // Sixteen entries are on their way at a time, and then up to eight questions.
-template <class W, bool COARSE, bool ASK>
-__device__ __forceinline__ Key<W, COARSE> best_of_row(const Rows<W>& rows, const Order& order, i64 first, i32 count,
-                                                      const Window<Key<W, COARSE>>& window, const u64* state) {
-    typedef Key<W, COARSE> K;
+template <class W, bool LOSSY, bool ASK>
+__device__ __forceinline__ Key<W, LOSSY> best_of_row(const Rows<W>& rows, const Order& order, i64 first, i32 count,
+                                                      const Window<Key<W, LOSSY>>& window, const u64* state) {
+    typedef Key<W, LOSSY> K;
     K best = {};
     for (i32 at = -(i32)(first & 3); at < count; at += 16) {
-        Quad<W, COARSE> quad[4];
+        Quad<W, LOSSY> quad[4];
 #pragma unroll
         for (int q = 0; q < 4; ++q) quad[q].template read<!ASK>(rows, first, at + 4 * q, count);
 #pragma unroll
@@ -271,14 +343,14 @@ __device__ __forceinline__ Key<W, COARSE> best_of_row(const Rows<W>& rows, const
 // G lanes read a row together, and all get the best key, with ASK of those in the window whose vertex would take the
 // offer. Two quads of a lane are on their way at a time; a lane asks the best of its eight, and the next if that
 // refuses.
-template <class W, int G, bool COARSE, bool ASK>
-__device__ __forceinline__ Key<W, COARSE> best_of_group(const Rows<W>& rows, const Order& order, i64 first, i32 count,
-                                                        const Window<Key<W, COARSE>>& window, const u64* state) {
-    typedef Key<W, COARSE> K;
+template <class W, int G, bool LOSSY, bool ASK>
+__device__ __forceinline__ Key<W, LOSSY> best_of_group(const Rows<W>& rows, const Order& order, i64 first, i32 count,
+                                                        const Window<Key<W, LOSSY>>& window, const u64* state) {
+    typedef Key<W, LOSSY> K;
     K best = {};
     i32 before = (i32)(first & 3), most = (i32)warp_max((u32)(count ? count + before : 0));
     for (i32 at = 4 * (i32)(lane_id() % G) - before; most > 0; at += 8 * G, most -= 8 * G) {
-        Quad<W, COARSE> quad[2];
+        Quad<W, LOSSY> quad[2];
         quad[0].template read<!ASK>(rows, first, at, count);
         quad[1].template read<!ASK>(rows, first, at + 4 * G, count);
         if (!ASK) {
@@ -315,11 +387,11 @@ __device__ __forceinline__ Key<W, COARSE> best_of_group(const Rows<W>& rows, con
 
 // Team g of the warp reads the row of the g-th lane whose row is of middle length, until all are read; `mine` of those
 // lanes gets the best key.
-template <class W, bool COARSE>
+template <class W, bool LOSSY>
 __device__ __forceinline__ void best_of_middles(const Rows<W>& rows, const Order& order, i64 first, i32 count,
-                                                const Window<Key<W, COARSE>>& window, const u64* state,
-                                                Key<W, COARSE>& mine) {
-    typedef Key<W, COARSE> K;
+                                                const Window<Key<W, LOSSY>>& window, const u64* state,
+                                                Key<W, LOSSY>& mine) {
+    typedef Key<W, LOSSY> K;
     constexpr int GROUPS = WARP / TEAM;
     u32 lane = lane_id(), left = __ballot_sync(FULL, count > SHORT);
     while (left) {
@@ -330,7 +402,7 @@ __device__ __forceinline__ void best_of_middles(const Rows<W>& rows, const Order
         i64 its_first = __shfl_sync(FULL, first, from);
         i32 its_count = __shfl_sync(FULL, count, from);
         Window<K> its = window.shuffle(from);
-        K best = best_of_group<W, TEAM, COARSE, true>(rows, order, its_first, own ? its_count : 0, its, state);
+        K best = best_of_group<W, TEAM, LOSSY, true>(rows, order, its_first, own ? its_count : 0, its, state);
         best = best.shuffle(place_in(left) % GROUPS * TEAM);
         if ((left & ~rest) >> lane & 1) mine = best;
         left = rest;
@@ -340,9 +412,9 @@ __device__ __forceinline__ void best_of_middles(const Rows<W>& rows, const Order
 // ---- offers ----
 
 // v gets an offer. Returns the offer that was displaced (0: v held none), or LOST.
-template <class W, bool COARSE>
+template <class W, bool LOSSY>
 __device__ __forceinline__ u64 make_offer(const Rows<W>& rows, const Order& order, u32 v, u64 offer, u64* state) {
-    if (!COARSE) {
+    if (!LOSSY) {
         u64 old = atomicMax(state + v, offer);
         return old > offer ? LOST : old;
     }
@@ -458,9 +530,9 @@ __device__ __forceinline__ Item read_piece(const Rows<W>& rows, const Order& ord
     u32 parts = (u32)((end - begin + PIECE - 1) / PIECE), start = item.more, others = parts - 1;
     item.more = ~0u;
     Window<K> window = {K::ceiling(item), peek(state + u), priority(order, u), (item.u & FRESH) != 0};
-    constexpr bool COARSE = sizeof(K) != sizeof(u64);
+    constexpr bool LOSSY = sizeof(K) != sizeof(u64);
     i32 count = (i32)min(PIECE, end - first);
-    K best = best_of_group<W, WARP, COARSE, ASK>(rows, order, first, count, window, state);
+    K best = best_of_group<W, WARP, LOSSY, ASK>(rows, order, first, count, window, state);
     if (lane_id() == 0) {
         wide.best[p] = best;
         __threadfence();
@@ -480,15 +552,19 @@ __device__ __forceinline__ Item read_piece(const Rows<W>& rows, const Order& ord
 }
 
 // ---- kernels ----
+//
+// All take, in this order: the rows (indptr, indices, bits), how many vertices and entries there are (n, total), the
+// order, and where vertices with other than short rows wait (wide); then what is read by that kernel alone; then state,
+// and the lists and counts that it changes.
 
 // Every vertex with a short row makes an offer to its heaviest neighbour, found without a look at any offer. Who has to
 // look again after the offers of vertices 32 g..32 g + 31 is in slots[32 g..], losers[g] of them. The other vertices go
 // to the lists of turn 0.
-template <class W, bool COARSE>
+template <class W, bool LOSSY>
 __global__ void __launch_bounds__(BLOCK, 3) propose_all(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
-        Order order, Wide<Key<W, COARSE>> wide, u64* state, Item* slots, u32* losers, Control* control) {
-    typedef Key<W, COARSE> K;
+        Order order, Wide<Key<W, LOSSY>> wide, u64* state, Item* slots, u32* losers, Control* control) {
+    typedef Key<W, LOSSY> K;
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
     Item* stage = stages[threadIdx.x / WARP];
@@ -505,7 +581,7 @@ __global__ void __launch_bounds__(BLOCK, 3) propose_all(
         i64 next_begin = next < n ? indptr[next] : 0, next_end = next < n ? indptr[next + 1] : 0;
         put_wide({0, (u32)u | FRESH, 0}, end - begin, wide, 0, stage, staged, control);
         i32 count = end - begin > SHORT ? 0 : (i32)(end - begin);
-        K best = best_of_row<W, COARSE, false>(rows, order, begin, count, all, state);
+        K best = best_of_row<W, LOSSY, false>(rows, order, begin, count, all, state);
         if (made_by >= 0) {
             Item item = loser(order, (u32)made_by, key, old);
             u32 mask = __ballot_sync(FULL, item.u != NOBODY);
@@ -524,11 +600,11 @@ __global__ void __launch_bounds__(BLOCK, 3) propose_all(
 // wait in the warp's stage until they are 32, so that all lanes have work. In the end the warp takes fewer of them, for a
 // few steps, and `queue`, list 2, gets who is left. The other vertices go to the lists of turn 0.
 // For graphs of few edges: everybody in the window is asked, and few registers let many warps wait at a time.
-template <class W, bool COARSE>
+template <class W, bool LOSSY>
 __global__ void __launch_bounds__(BLOCK, 4) chase(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
-        Order order, Wide<Key<W, COARSE>> wide, u64* state, Item* queue, Control* control) {
-    typedef Key<W, COARSE> K;
+        Order order, Wide<Key<W, LOSSY>> wide, u64* state, Item* queue, Control* control) {
+    typedef Key<W, LOSSY> K;
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
     Item* stage = stages[threadIdx.x / WARP];
@@ -583,7 +659,7 @@ __global__ void __launch_bounds__(BLOCK, 4) chase(
 template <bool ASK, class W, class K>
 __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& order, const Wide<K>& all, int turn,
                                              int to, u64* state, Item* stage, Item* queue, Control* control) {
-    constexpr bool COARSE = sizeof(K) != sizeof(u64);
+    constexpr bool LOSSY = sizeof(K) != sizeof(u64);
     constexpr i64 GROUPS = WARP / TEAM;
     Wide<K> wide = all.of(turn);
     u32 staged = 0, lane = lane_id();
@@ -601,7 +677,7 @@ __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& o
         u32 u = item.u & ~FRESH;
         i64 begin = has ? rows.indptr[u] : 0, end = has ? rows.indptr[u + 1] : 0;
         Window<K> window = {K::ceiling(item), has ? peek(state + u) : 0, priority(order, u), (item.u & FRESH) != 0};
-        K best = best_of_group<W, TEAM, COARSE, ASK>(rows, order, begin, (i32)(end - begin), window, state);
+        K best = best_of_group<W, TEAM, LOSSY, ASK>(rows, order, begin, (i32)(end - begin), window, state);
         Item again = {0, NOBODY, 0};
         if (has && lane % TEAM == 0) again = loser(order, u, best, propose(rows, order, u, best, state));
         put(again, stage, staged);
@@ -611,10 +687,10 @@ __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& o
 }
 
 // look_at_wide of one turn; the queue of that turn gets who has to look again.
-template <class W, bool COARSE, bool ASK>
+template <class W, bool LOSSY, bool ASK>
 __global__ void __launch_bounds__(BLOCK, 4) look_wide(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
-        Order order, Wide<Key<W, COARSE>> wide, i64 turn, u64* state, Item* queue, Control* control) {
+        Order order, Wide<Key<W, LOSSY>> wide, i64 turn, u64* state, Item* queue, Control* control) {
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
     Item* stage = stages[threadIdx.x / WARP];
@@ -623,12 +699,12 @@ __global__ void __launch_bounds__(BLOCK, 4) look_wide(
 
 // Those in slots, as propose_all leaves them (`slotted` places), and in `queue`, list `turn`, look again; whoever that
 // displaces goes to `next`, and vertices with other than short rows to the lists of `turn` + 1.
-template <class W, bool COARSE>
+template <class W, bool LOSSY>
 __global__ void __launch_bounds__(BLOCK, 2) look_again(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
-        Order order, Wide<Key<W, COARSE>> wide, i64 turn, const Item* slots, const u32* __restrict__ losers,
+        Order order, Wide<Key<W, LOSSY>> wide, i64 turn, const Item* slots, const u32* __restrict__ losers,
         i64 slotted, const Item* queue, u64* state, Item* next, Control* control) {
-    typedef Key<W, COARSE> K;
+    typedef Key<W, LOSSY> K;
     __shared__ Item stages[3 * WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
     Item *stage = stages[threadIdx.x / WARP], *out = stages[WARPS + threadIdx.x / WARP];
@@ -656,7 +732,7 @@ __global__ void __launch_bounds__(BLOCK, 2) look_again(
         Window<K> window = {K::ceiling(item), has ? peek(state + u) : 0, priority(order, u), (item.u & FRESH) != 0};
         put_wide(item, end - begin, wide, (int)turn + 1, aside, put_aside, control);
         i32 count = end - begin > SHORT ? 0 : (i32)(end - begin);
-        K best = best_of_row<W, COARSE, true>(rows, order, begin, count, window, state);
+        K best = best_of_row<W, LOSSY, true>(rows, order, begin, count, window, state);
         put(loser(order, u, best, propose(rows, order, u, best, state)), out, waiting);
         if (waiting >= FULL_STAGE) flush(out, waiting, next, to);
     }
@@ -666,17 +742,17 @@ __global__ void __launch_bounds__(BLOCK, 2) look_again(
 
 // Rounds until nobody waits, from queue 2 and the wide lists of turns `turn`..2 on. `queue` has two sides, of `places`.
 // All blocks run at one time.
-template <class W, bool COARSE>
+template <class W, bool LOSSY>
 __global__ void __launch_bounds__(BLOCK, 2) settle(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
-        Order order, Wide<Key<W, COARSE>> wide, i64 turn, i64 places, u64* state, Item* queue, Control* control) {
-    typedef Key<W, COARSE> K;
+        Order order, Wide<Key<W, LOSSY>> wide, i64 turn, i64 places, u64* state, Item* queue, Control* control) {
+    typedef Key<W, LOSSY> K;
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
     Item* stage = stages[threadIdx.x / WARP];
     u32 staged = 0, lane = lane_id(), round = 0, met = 0;
     i64 warp = thread_id() / WARP, warps = thread_count() / WARP;
-    for (; turn < 3; ++turn) look_at_wide<true>(rows, order, wide, (int)turn, 2, state, stage, queue, control);
+    for (; turn < TURNS; ++turn) look_at_wide<true>(rows, order, wide, (int)turn, 2, state, stage, queue, control);
     meet(&control->arrived, ++met * gridDim.x);
     for (;; ++round) {
         u64 *theirs = &control->waiting[(round + 1) % 3], *their_longs = &control->waiting_longs[(round + 1) % 3];
@@ -713,20 +789,12 @@ __global__ void __launch_bounds__(BLOCK, 2) settle(
             Window<K> window = {K::ceiling(item), has ? peek(state + u) : 0, priority(order, u), (item.u & FRESH) != 0};
             append_long(item, end - begin, there, their_longs);
             i32 length = end - begin > LONG ? 0 : (i32)(end - begin);
-            K found = best_of_row<W, COARSE, true>(rows, order, begin, length > SHORT ? 0 : length, window, state);
-            best_of_middles<W, COARSE>(rows, order, begin, length, window, state, found);
+            K found = best_of_row<W, LOSSY, true>(rows, order, begin, length > SHORT ? 0 : length, window, state);
+            best_of_middles<W, LOSSY>(rows, order, begin, length, window, state, found);
             put(loser(order, u, found, propose(rows, order, u, found, state)), stage, staged);
         }
         flush(stage, staged, next, theirs);
         meet(&control->arrived, ++met * gridDim.x);
     }
     if (thread_id() == 0) control->rounds = round;
-}
-
-// mate[v] = the suitor of v, -1 for none: suitors are mutual now.
-__global__ void mates(const u64* __restrict__ state, i64 n, Order order, i32* mate) {
-    for (i64 v = thread_id(); v < n; v += thread_count()) {
-        u64 held = state[v];
-        mate[v] = held ? (i32)vertex(order, low(held)) : -1;
-    }
 }

@@ -13,10 +13,10 @@
 
 enum Variant { NOSYNC, SYNCLB, SYNCNOLB, HYBRID };
 
-constexpr u64 NONE = 0;        // no offer, no candidate
-constexpr i32 NOBODY = -1;     // nobody has to look again
-constexpr u32 COUNTERS = 1024; // so that few warps add to the same one
-constexpr u32 WAITING = 8;     // adaptive: balance while more than 1/8 of a block's vertices are waiting
+constexpr u64 NONE = 0;                  // no offer, no candidate
+constexpr i32 NOBODY = -1;               // nobody has to look again
+constexpr u32 COUNTERS = HOST_COUNTERS;  // so that few warps add to the same one
+constexpr u32 WAITING = 8;               // adaptive: balance while more than 1/8 of a block's vertices are waiting
 
 // The graph: three arrays as everywhere, and the order.
 template <class W>
@@ -170,7 +170,8 @@ __device__ inline u32 even_out(const u32* loads, u32 total, u32 warps, u32 warp,
     return count + last - first;
 }
 
-// Algorithm 4. state = the best offer of every vertex at the end. counts has three parts, and in each a word for some
+// Algorithm 4. In: the rows, the order, n, per_warp, balance_rounds; scratch: candidates; out: state and counts, both 0
+// before. state = the best offer of every vertex at the end. counts has three parts, and in each a word for some
 // of the warps: their most rounds, their most rounds with balance, all their offers. Warp w of the grid begins with the
 // vertices from w * per_warp on, and has room for per_warp of them in shared memory, and in `candidates` if they are
 // more than 32. balance_rounds: the k of the paper, or -1 for adaptive.
