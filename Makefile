@@ -52,6 +52,7 @@ lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --group docs

@@ -268,6 +268,7 @@ class Parts:
             _, (row, col), _ = scatter_to_owners(self.comm, self.split.owner(row), row, col)
             parts.append(places_of(self.own, row).astype(np.int64) << 32 | col)
         keys = np.concatenate(parts)
+        del parts  # before the sort and the rows need room
         keys.sort()
         lengths, ends = np.zeros(len(self.own), np.int64), np.empty(len(keys), np.int32)
         kept = drop_repeats(self.own, keys, lengths, ends)
