@@ -8,6 +8,8 @@ any order and by any thread. The seed decides only whether the slow path looks, 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from troth.gate.findings import (
@@ -25,6 +27,14 @@ from troth.gate.findings import (
 from troth.kernels.jit import kernel
 from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import WEIGHT, hash2, weight_bits
+
+
+class Entries(NamedTuple):
+    """The CSR arrays of a matrix that is not a graph yet."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
 
 
 @kernel
@@ -130,8 +140,10 @@ def copy_kept(indptr, indices, data, new_indices, new_data):
 
 
 @kernel
-def first_unequal(indptr, indices, data, t_indptr, t_indices, t_data):
+def first_unequal(rows, columns):
     """The first off-diagonal place (row, column) where a matrix and its transpose differ, and how many edges do."""
+    indptr, indices, data = rows.indptr, rows.indices, rows.data
+    t_indptr, t_indices, t_data = columns.indptr, columns.indices, columns.data
     row = column = -1
     edges = 0
     for u in range(indptr.size - 1):
@@ -150,13 +162,15 @@ def first_unequal(indptr, indices, data, t_indptr, t_indices, t_data):
 
 
 @kernel
-def merge_directions(indptr, indices, data, t_indptr, t_indices, t_data, mode, write, ends, new_indices, new_data):
+def merge_directions(rows, columns, mode, write, merged):
     """Combine a matrix with its transpose, loops left out; a missing direction does not count.
 
-    Called twice: first with ``write`` false to fill ``ends`` (the new indptr), then with room for the entries.
+    Called twice: first with ``write`` false to fill the new indptr, then with room for the entries.
     """
+    indptr, indices, data = rows.indptr, rows.indices, rows.data
+    t_indptr, t_indices, t_data = columns.indptr, columns.indices, columns.data
     to = 0
-    ends[0] = 0
+    merged.indptr[0] = 0
     for u in range(indptr.size - 1):
         a, b = indptr[u], t_indptr[u]
         while a < indptr[u + 1] or b < t_indptr[u + 1]:
@@ -165,23 +179,23 @@ def merge_directions(indptr, indices, data, t_indptr, t_indices, t_data, mode, w
             v = min(va, vb)
             if v != u:
                 if write:
-                    new_indices[to] = v
+                    merged.indices[to] = v
                     if va != vb:
-                        new_data[to] = data[a] if va == v else t_data[b]
+                        merged.data[to] = data[a] if va == v else t_data[b]
                     elif mode == 0:
-                        new_data[to] = max(data[a], t_data[b])
+                        merged.data[to] = max(data[a], t_data[b])
                     elif mode == 1:
-                        new_data[to] = min(data[a], t_data[b])
+                        merged.data[to] = min(data[a], t_data[b])
                     elif mode == 2:
-                        new_data[to] = data[a] + t_data[b]
+                        merged.data[to] = data[a] + t_data[b]
                     elif data[a] != t_data[b]:  # halves first: a sum may be too large
-                        new_data[to] = data[a] / 2 + t_data[b] / 2
+                        merged.data[to] = data[a] / 2 + t_data[b] / 2
                     else:  # half of the least number would be 0
-                        new_data[to] = data[a]
+                        merged.data[to] = data[a]
                 to += 1
             a += va == v
             b += vb == v
-        ends[u + 1] = to
+        merged.indptr[u + 1] = to
 
 
 @kernel
