@@ -40,7 +40,7 @@ from troth.cpu.checks import make_units, sweep, units_down, units_up
 from troth.errors import TrothError
 from troth.graph import Graph
 from troth.kernels.team import new_cursor
-from troth.rows import find, plain_weights
+from troth.rows import find, number_rows_of
 
 THREADS = (1, 2, 3, 7)
 slides = corpus("slides")
@@ -351,7 +351,7 @@ def in_units(weights, units, up, down):
 def units_of(graph):
     """The units, the weights as kernels see them, and both roundings."""
     units = make_units(graph)
-    weights = plain_weights(graph)
+    weights = number_rows_of(graph).weights
     up, down = np.empty(len(weights), np.int64), np.empty(len(weights), np.int64)
     in_units(weights, units, up, down)
     return units, weights, up.tolist(), down.tolist()
@@ -386,11 +386,11 @@ def test_units_of_integers_are_exact(graph):
 @given(graphs(dtypes=DTYPES), st.data())
 def test_one_sweep_from_anywhere_is_feasible(graph, data):
     """The lemma that the certificate rests on, up to the greatest y."""
-    units, weights, up, _ = units_of(graph)
+    units, _, up, _ = units_of(graph)
     fresh = np.empty(graph.n, np.int64)
     values = st.integers(0, 2**63 - 1) | st.sampled_from([0, 1, 2**63 - 1])
     y = np.array(data.draw(st.lists(values, min_size=graph.n, max_size=graph.n)), np.int64)
-    high, low = sweep(0, new_cursor(), 2, graph.indptr, graph.indices, weights, units, y, fresh)
+    high, low = sweep(0, new_cursor(), 2, number_rows_of(graph), units, y, fresh)
     fresh = fresh.tolist()
     assert (int(high) << 32) + int(low) == sum(fresh)
     owner = np.repeat(np.arange(graph.n), np.diff(graph.indptr)).tolist()

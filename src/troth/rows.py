@@ -21,7 +21,7 @@ from troth.graph import Graph
 from troth.kernels.atomics import prefetch
 from troth.kernels.jit import inlined, kernel, spliced
 from troth.kernels.sort import merge_sort
-from troth.kernels.team import over, take
+from troth.kernels.team import chunks, run_team
 from troth.order import ONE, PRIORITY_BITS, Order, mix64, prefix, priority, vertex, weight_bits
 
 AHEAD = 8  # how many vertices before its own a row is fetched into the cache
@@ -41,9 +41,21 @@ def rows_of(graph: Graph) -> Rows:
     return Rows(graph.indptr, graph.indices, weight_bits(graph.weights))
 
 
-def plain_weights(graph: Graph) -> np.ndarray:
-    """Floats as they are, integers as the unsigned of their width: ten types in six compiled kernels."""
-    return graph.weights if graph.weights.dtype.kind == "f" else weight_bits(graph.weights)
+class NumberRows(NamedTuple):
+    """The arrays of a graph for kernels that add weights: floats as they are, integers as unsigned of their width.
+
+    So ten types of weights make six compiled kernels.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+
+
+def number_rows_of(graph: Graph) -> NumberRows:
+    """The rows of a graph; nothing is copied."""
+    weights = graph.weights if graph.weights.dtype.kind == "f" else weight_bits(graph.weights)
+    return NumberRows(graph.indptr, graph.indices, weights)
 
 
 @kernel
@@ -125,15 +137,12 @@ def luckiest(rows, u, stream, state, wanted):
 
 
 @kernel
-def sort_each(worker, cursor, chunk, indptr, order, spare_bits, spare_ranks, bits, ranks):
-    """Sort every row; its neighbours become priorities, are sorted, and turn back."""
-    n = len(indptr) - 1
-    while True:
-        first = take(cursor, chunk)
-        if first >= n:
-            return
-        for v in range(first, min(first + chunk, n)):
-            start, stop = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
+def sort_each(worker, cursor, chunk, order, spare_bits, spare_ranks, rows):
+    """Sort every row, whose indices are uint32, in place: neighbours become priorities, are sorted, and turn back."""
+    bits, ranks = rows.bits, rows.indices
+    for first, last in chunks(cursor, chunk, len(rows.indptr) - 1):
+        for v in range(first, last):
+            start, stop = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
             for e in range(start, stop):
                 ranks[e] = priority(order, ranks[e])
             merge_sort(start, stop, bits, ranks, spare_bits[worker], spare_ranks[worker])
@@ -146,5 +155,5 @@ def sort_rows(rows: Rows, order: Order, threads: int) -> Rows:
     n, indices, bits = len(rows.indptr) - 1, rows.indices.copy(), rows.bits.copy()
     longest = int(np.diff(rows.indptr).max(initial=0))
     spare = np.empty((threads, longest), bits.dtype), np.empty((threads, longest), np.uint32)
-    over(n, threads, sort_each, rows.indptr, order, *spare, bits, indices.view(np.uint32))
+    run_team(sort_each, n, threads, order, *spare, Rows(rows.indptr, indices.view(np.uint32), bits))
     return Rows(rows.indptr, indices, bits)

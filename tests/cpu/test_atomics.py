@@ -6,7 +6,7 @@ from corpus import FLOATS, INTEGERS
 from numba import njit
 
 from troth.kernels.atomics import compare_and_swap, fetch_add, load, prefetch, store
-from troth.kernels.team import run
+from troth.kernels.team import run_team
 
 THREADS, TIMES = 8, 100_000  # long enough for all to be at it together
 ZERO, ONE = np.uint64(0), np.uint64(1)
@@ -24,7 +24,7 @@ def increment(array, index):
 
 
 @njit(nogil=True)
-def add_both_ways(worker, times, array):
+def add_both_ways(worker, cursor, times, array):
     """Add ``times`` to the first two elements in two ways; return the sum of what was there before (modulo 2^64)."""
     before = ZERO
     for _ in range(times):
@@ -37,7 +37,7 @@ def add_both_ways(worker, times, array):
 def test_additions_from_many_threads_are_exact(dtype):
     array = np.zeros(4, dtype)
     array[3] = 77
-    before = sum(int(part) for part in run(THREADS, add_both_ways, TIMES, array)) % 2**64
+    before = sum(int(part) for part in run_team(add_both_ways, TIMES, THREADS, array, chunk=TIMES)) % 2**64
     total = THREADS * TIMES
     wrapped = np.arange(total).astype(dtype)  # what an addition must have found, each once
     assert array.tolist() == [np.int64(total).astype(dtype)] * 2 + [0, 77]
@@ -81,7 +81,7 @@ def test_load_and_store(dtype):
 
 
 @njit(nogil=True)
-def pass_on(worker, tries, flags):
+def pass_on(worker, cursor, tries, flags):
     """Wait for one's flag, then raise the next one's: ends only if every look is at memory. Returns tries left."""
     me = np.uint64(worker)
     while tries > 0 and load(flags, me) == 0:
@@ -93,7 +93,7 @@ def pass_on(worker, tries, flags):
 def test_a_load_is_never_hoisted_out_of_a_loop():
     flags = np.zeros(4, np.int8)
     flags[0] = 1
-    assert min(run(3, pass_on, 10**10, flags)) > 0
+    assert min(run_team(pass_on, 10**10, 3, flags, chunk=10**10)) > 0
 
 
 @njit

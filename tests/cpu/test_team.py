@@ -23,38 +23,41 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals and forks as POSI
 @njit(nogil=True)
 def mark(worker, cursor, chunk, hits):
     """Count every index of every chunk; returns how many chunks this worker took."""
-    chunks = 0
-    while True:
-        start = team.take(cursor, chunk)
-        if start >= hits.size:
-            return chunks
-        chunks += 1
-        for i in range(start, min(hits.size, start + chunk)):
+    count = 0
+    for start, stop in team.chunks(cursor, chunk, hits.size):
+        count += 1
+        for i in range(start, stop):
             fetch_add(hits, np.uint64(i), np.int32(1))
+    return count
 
 
 @njit(nogil=True)
-def count_up(worker, cursor, end):
+def count_up(worker, cursor, chunk, end):
     """Take until the cursor is at its end; with a far end, until somebody moves it there."""
-    while team.take(cursor, 1) < end:
+    for _ in team.chunks(cursor, chunk, end):
         pass
+    return worker
+
+
+def name(worker, cursor, chunk):
     return worker
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7, 33])
 def test_results_come_in_the_order_of_the_workers(threads):
-    assert team.run(threads, lambda worker, x: (worker, x), "x") == [(worker, "x") for worker in range(threads)]
+    found = team.run_team(lambda worker, cursor, chunk, x: (worker, x), 1000, threads, "x")
+    assert found == [(worker, "x") for worker in range(threads)]
 
 
 def test_results_are_in_order_when_the_last_is_first():
     done = [threading.Event() for _ in range(4)]
 
-    def work(worker):
+    def work(worker, cursor, chunk):
         assert worker == 3 or done[worker + 1].wait(60)
         done[worker].set()
         return worker
 
-    assert team.run(4, work) == [0, 1, 2, 3]
+    assert team.run_team(work, 1000, 4) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -63,10 +66,23 @@ def test_results_are_in_order_when_the_last_is_first():
 )
 def test_chunks_cover_everything_once(total, chunk, threads):
     cursor, hits = team.new_cursor(), np.zeros(total, np.int32)
-    chunks = team.run(threads, mark, cursor, chunk, hits, cursor=cursor)
+    counts = team.run_team(mark, total, threads, hits, chunk=chunk, serial_below=0, cursor=cursor)
     assert (hits == 1).all()
-    assert sum(chunks) == -(-total // chunk)
-    assert cursor[0] == (sum(chunks) + threads) * chunk  # each found the end once
+    assert sum(counts) == -(-total // chunk)
+    assert cursor[0] == (sum(counts) + threads) * chunk  # each found the end once
+
+
+def test_few_items_and_the_calling_thread_need_no_team(monkeypatch):
+    def where(worker, cursor, chunk):
+        return worker, chunk, threading.get_ident()
+
+    here, done = threading.get_ident(), []
+    assert team.run_team(where, team.SERIAL_BELOW - 1, 5, progress=done.append) == [(0, team.SERIAL_BELOW - 1, here)]
+    assert team.run_team(where, 10**6, team.CALLER, progress=done.append) == [(0, 10**6, here)]
+    assert team.run_team(where, 10**6, team.CALLER, chunk=64) == [(0, 64, here)]
+    assert team.run_team(where, 0, 5) == [(0, 1, here)]
+    assert done == [team.SERIAL_BELOW - 1, 10**6]
+    assert here not in {found[2] for found in team.run_team(where, team.SERIAL_BELOW, 2)}
 
 
 @pytest.mark.parametrize("threads", [1, 2, 64])
@@ -84,16 +100,16 @@ def test_chunk_sizes(threads):
 def test_an_error_of_a_worker_comes_back_after_the_others_are_done(bad):
     begun, cursor = [], team.new_cursor()
 
-    def work(worker):
+    def work(worker, cursor, chunk):
         begun.append(worker)
         if worker == bad:
             raise LookupError(f"worker {worker}")
 
     with pytest.raises(LookupError, match=f"worker {bad}"):
-        team.run(3, work, cursor=cursor)
+        team.run_team(work, 1000, 3, cursor=cursor)
     assert sorted(begun) == [0, 1, 2]
     assert cursor[0] == team.FAR
-    assert team.run(3, lambda worker: worker) == [0, 1, 2]
+    assert team.run_team(name, 1000, 3) == [0, 1, 2]
 
 
 @posix
@@ -111,18 +127,19 @@ def test_an_interrupt_stops_a_kernel_and_leaves_the_team_usable(threads):
     watcher = threading.Thread(target=interrupt)
     watcher.start()
     with pytest.raises(KeyboardInterrupt):
-        team.run(threads, count_up, cursor, team.FAR, cursor=cursor)
+        team.run_team(count_up, team.FAR, threads, team.FAR, chunk=1, cursor=cursor)
     watcher.join()
     signal.signal(signal.SIGINT, handler)
     assert cursor[0] >= team.FAR
     before = cursor[0]
-    assert team.run(threads, lambda worker: worker) == list(range(threads))
+    assert team.run_team(name, 1000, threads) == list(range(threads))
     assert cursor[0] == before  # nobody goes on
 
 
 def test_progress_sees_the_cursor_and_may_stop_the_work():
     cursor, seen = team.new_cursor(), []
-    team.run(2, mark, cursor, 10, np.zeros(100, np.int32), cursor=cursor, progress=seen.append)
+    options = {"chunk": 10, "serial_below": 0, "cursor": cursor}
+    team.run_team(mark, 100, 2, np.zeros(100, np.int32), **options, progress=seen.append)
     assert seen[-1] == 120
 
     def stop(done):
@@ -130,7 +147,7 @@ def test_progress_sees_the_cursor_and_may_stop_the_work():
 
     cursor = team.new_cursor()
     with pytest.raises(InterruptedError, match="at "):
-        team.run(2, count_up, cursor, team.FAR, cursor=cursor, progress=stop)
+        team.run_team(count_up, team.FAR, 2, team.FAR, chunk=1, cursor=cursor, progress=stop)
     assert cursor[0] >= team.FAR
 
 
@@ -139,8 +156,8 @@ def test_progress_sees_the_cursor_and_may_stop_the_work():
 
 def test_calls_from_several_threads():
     def call(i):
-        cursor, hits = team.new_cursor(), np.zeros(5000, np.int32)
-        team.run(1 + i % 4, mark, cursor, 16, hits, cursor=cursor)
+        hits = np.zeros(5000, np.int32)
+        team.run_team(mark, len(hits), 1 + i % 4, hits, chunk=16)
         return int(hits.min()), int(hits.max())
 
     with ThreadPoolExecutor(8) as callers:
@@ -149,11 +166,11 @@ def test_calls_from_several_threads():
 
 def test_one_thread_runs_where_it_is_called_unless_that_is_the_main_thread():
     """The main thread has to stay free for Ctrl-C."""
-    here = team.run(1, lambda worker: threading.get_ident())
+    here = team.run_team(lambda *given: threading.get_ident(), 1000, 1)
     assert here != [threading.get_ident()]
     with ThreadPoolExecutor(1) as caller:
         inside, outside = caller.submit(
-            lambda: (team.run(1, lambda worker: threading.get_ident()), threading.get_ident())
+            lambda: (team.run_team(lambda *given: threading.get_ident(), 1000, 1), threading.get_ident())
         ).result()
     assert inside == [outside]
 
@@ -162,7 +179,7 @@ def test_teams_larger_than_the_pool_take_turns(monkeypatch):
     cursor, hits = team.new_cursor(), np.zeros(10_000, np.int32)
     with ThreadPoolExecutor(3) as pool, ThreadPoolExecutor(2) as callers:
         monkeypatch.setattr(team, "_pool", pool)
-        calls = [callers.submit(team.run, 20, mark, cursor, 3, hits, cursor=cursor) for _ in range(2)]
+        calls = [callers.submit(team.run_team, mark, 10_000, 20, hits, chunk=3, cursor=cursor) for _ in range(2)]
     assert sum(sum(call.result()) for call in calls) == -(-10_000 // 3)
     assert (hits == 1).all()
 
@@ -172,8 +189,8 @@ def test_a_pool_that_takes_no_more_work(monkeypatch):
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
     monkeypatch.setattr(team, "_pool", pool)
-    cursor, hits = team.new_cursor(), np.zeros(100, np.int32)
-    assert team.run(3, mark, cursor, 10, hits, cursor=cursor) == [10, 0, 0]
+    hits = np.zeros(100, np.int32)
+    assert team.run_team(mark, 100, 3, hits, chunk=10, serial_below=0) == [10, 0, 0]
     assert (hits == 1).all()
 
 
@@ -189,7 +206,7 @@ g = troth.generate("path", n=5000)
 mate = troth.match(g, threads=2).mate.tolist()
 child = os.fork()
 signal.alarm(40)  # rather than wait for threads that are not there
-fine = team.run(1, lambda worker: worker) == [0] and troth.match(g, threads=2).mate.tolist() == mate
+fine = team.run_team(lambda *given: given[0], 1000, 1) == [0] and troth.match(g, threads=2).mate.tolist() == mate
 if child == 0:
     os._exit(0 if fine else 1)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0 or not fine)

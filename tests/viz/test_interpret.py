@@ -51,11 +51,11 @@ class Watcher:
         self.made, self.won = [], 0
 
     def on_make_offer(self, at):
-        self.made.append(int(at.key))
+        self.made.append(int(at.v))
         displaced = yield
         self.won += displaced != suitor.LOST
 
-    def on_read_mates(self, at):
+    def on_suitors_to_mates(self, at):
         self.state = at.state.copy()
 
 

@@ -23,13 +23,12 @@ from troth.graph import Graph
 from troth.kernels.atomics import load
 from troth.kernels.jit import kernel, spliced
 from troth.kernels.queue import CHUNK, append, new_batches, new_queue
-from troth.kernels.team import FAR, new_cursor, over, take, thread_count
-from troth.kernels.team import run as run_team
+from troth.kernels.team import FAR, chunks, new_cursor, run_team, thread_count
 from troth.order import COLOUR, PROPOSE, Order, hash2
 from troth.rows import heaviest, luckiest, rows_of
 from troth.words import BEST_P
 
-SMALL = 1024  # active vertices; a round with fewer is over before a team is awake
+SMALL = 1024  # active vertices; waking a team would cost more than a round with fewer
 HISTORY = 4096  # rounds after which ``small_rounds`` reports
 NEITHER, BLUE, RED = np.int8(0), np.int8(1), np.int8(2)
 
@@ -43,29 +42,35 @@ class Rule(NamedTuple):
     order: Order
 
 
+class Work(NamedTuple):
+    """What the rounds write, one number a vertex; and the batches of the workers."""
+
+    colour: np.ndarray
+    proposal: np.ndarray
+    mate: np.ndarray
+    witness: np.ndarray  # the place of v's first free neighbour
+    batches: np.ndarray
+
+
 @kernel
-def colour_active(worker, cursor, chunk, r, rule, active, rows, mate, batches, witness, colour, proposal, next_active):
+def colour_active(worker, cursor, chunk, rows, rule, r, active, work, next_active):
     """Colour those who are still active, and pass them on; the others are neither blue nor red.
 
-    ``witness[v]`` is the place of v's first free neighbour. It never goes back, so all rounds together read a row once.
+    A witness never goes back, so all rounds together read a row once.
     """
-    count = active.tail[0]
-    kept = batches[0, worker]
-    while True:
-        first = take(cursor, chunk)
-        if first >= count:
-            return
+    colour, mate, kept = work.colour, work.mate, work.batches[0, worker]
+    for first, last in chunks(cursor, chunk, active.tail[0]):
         stay = np.int64(0)
-        for i in range(first, min(first + chunk, count)):
+        for i in range(first, last):
             v = active.items[i]
             colour[v] = NEITHER
-            proposal[v] = -1
+            work.proposal[v] = -1
             if mate[v] >= 0:
                 continue
-            e, stop = witness[v], rows.indptr[v + 1]
+            e, stop = work.witness[v], rows.indptr[v + 1]
             while e < stop and mate[rows.indices[e]] >= 0:
                 e += 1
-            witness[v] = e
+            work.witness[v] = e
             if e < stop:
                 colour[v] = BLUE if hash2(rule.seed, COLOUR, r, np.uint64(v)) < rule.blue_below else RED
                 kept[stay] = v
@@ -82,59 +87,54 @@ def choose(rows, x, r, rule, state, wanted):
 
 
 @kernel
-def propose(worker, cursor, chunk, r, rule, active, rows, colour, proposal):
+def propose(worker, cursor, chunk, rows, rule, r, active, work):
     """Every blue vertex proposes to a red neighbour, if it has one; returns the entries read."""
-    count = active.tail[0]
     read = 0
-    while True:
-        first = take(cursor, chunk)
-        if first >= count:
-            return read
-        for i in range(first, min(first + chunk, count)):
+    for first, last in chunks(cursor, chunk, active.tail[0]):
+        for i in range(first, last):
             v = active.items[i]
-            if colour[v] == BLUE:
-                proposal[v] = choose(rows, v, r, rule, colour, RED)
+            if work.colour[v] == BLUE:
+                work.proposal[v] = choose(rows, v, r, rule, work.colour, RED)
                 read += rows.indptr[v + 1] - rows.indptr[v]
+    return read
 
 
 @kernel
-def respond(worker, cursor, chunk, r, rule, active, rows, colour, proposal, mate):
+def respond(worker, cursor, chunk, rows, rule, r, active, work):
     """Every red vertex takes one of the blue ones that proposed to it; returns the pairs and the entries read."""
-    count = active.tail[0]
     pairs = read = 0
-    while True:
-        first = take(cursor, chunk)
-        if first >= count:
-            return pairs, read
-        for i in range(first, min(first + chunk, count)):
+    for first, last in chunks(cursor, chunk, active.tail[0]):
+        for i in range(first, last):
             v = active.items[i]
-            if colour[v] == RED:
-                u = choose(rows, v, r, rule, proposal, v)
+            if work.colour[v] == RED:
+                u = choose(rows, v, r, rule, work.proposal, v)
                 if u >= 0:
-                    mate[u], mate[v] = v, u
+                    work.mate[u], work.mate[v] = v, u
                     pairs += 1
                 read += rows.indptr[v + 1] - rows.indptr[v]
+    return pairs, read
 
 
 @kernel
-def small_rounds(worker, cursor, inner, r, rule, active, spare, rows, batches, witness, colour, proposal, mate, pairs):
+def small_rounds(worker, cursor, chunk, rows, rule, r, inner, active, spare, work, pairs):
     """Rounds r, r + 1, ... on one thread until ``pairs`` (of each round) is full, nobody is active, or an interrupt.
 
-    Returns how many were run, and the entries read.
+    The cursor is there for the interrupt; ``inner`` is that of the steps. Returns how many were run, and the entries
+    read.
     """
     read = 0
     for done in range(len(pairs)):
         if load(cursor, np.uint64(0)) >= FAR:
             return done, read
         inner[0] = spare.tail[0] = 0
-        colour_active(worker, inner, CHUNK, r, rule, active, rows, mate, batches, witness, colour, proposal, spare)
+        colour_active(worker, inner, chunk, rows, rule, r, active, work, spare)
         active, spare = spare, active
         if active.tail[0] == 0:
             return done, read
         inner[0] = 0
-        read += propose(worker, inner, CHUNK, r, rule, active, rows, colour, proposal)
+        read += propose(worker, inner, chunk, rows, rule, r, active, work)
         inner[0] = 0
-        pairs[done], seen = respond(worker, inner, CHUNK, r, rule, active, rows, colour, proposal, mate)
+        pairs[done], seen = respond(worker, inner, chunk, rows, rule, r, active, work)
         read += seen
         r += np.uint64(1)
     return len(pairs), read
@@ -149,23 +149,22 @@ def run(
     p: float = BEST_P,
     rounds: int | None = None,
 ) -> Result:
-    """The engine; see ``contract.py``. ``counts["fractions"]`` are the fractions of vertices matched after each round."""
+    """The engine; see ``contract.py``. ``counts["fractions"]``: of the vertices, those matched after each round."""
     rule = Rule(context.seed, np.uint64(int(p * 2**64)), mode == "weighted", order)
     n, rows = graph.n, rows_of(graph)
     threads = thread_count(context.threads, n + len(graph.indices))
-    mate, proposal, colour = np.full(n, -1, np.int32), np.empty(n, np.int32), np.zeros(n, np.int8)
-    active, spare, witness = new_queue(n, np.arange(n, dtype=np.int32)), new_queue(n), graph.indptr[:-1].copy()
-    batches = new_batches(threads)
+    colour, proposal, mate = np.zeros(n, np.int8), np.empty(n, np.int32), np.full(n, -1, np.int32)
+    work = Work(colour, proposal, mate, graph.indptr[:-1].copy(), new_batches(threads))
+    active, spare = new_queue(n, np.arange(n, dtype=np.int32)), new_queue(n)
     found, read = [], 0  # the pairs of each round, and the entries read
     while rounds is None or len(found) < rounds:
         r, count = np.uint64(len(found)), int(active.tail[0])
         context.report(2 * sum(found), n)
         if count <= SMALL:
             pairs = np.empty(HISTORY if rounds is None else min(HISTORY, rounds - len(found)), np.int64)
-            cursor, state = new_cursor(), (batches, witness, colour, proposal, mate, pairs)
-            [(done, seen)] = run_team(
-                1, small_rounds, cursor, new_cursor(), r, rule, active, spare, rows, *state, cursor=cursor
-            )
+            given = (rows, rule, r, new_cursor(), active, spare, work, pairs)
+            # By a thread other than this one, which waits for Ctrl-C.
+            [(done, seen)] = run_team(small_rounds, count, 1, *given, chunk=CHUNK, serial_below=0)
             found += pairs[:done].tolist()
             read += seen
             if done < len(pairs):
@@ -174,13 +173,13 @@ def run(
                 active, spare = spare, active
             continue
         spare.tail[0] = 0
-        over(count, threads, colour_active, r, rule, active, rows, mate, batches, witness, colour, proposal, spare)
+        run_team(colour_active, count, threads, rows, rule, r, active, work, spare)
         active, spare = spare, active
         count = int(active.tail[0])
         if not count:
             break
-        read += sum(over(count, threads, propose, r, rule, active, rows, colour, proposal))
-        parts = over(count, threads, respond, r, rule, active, rows, colour, proposal, mate)
+        read += sum(run_team(propose, count, threads, rows, rule, r, active, work))
+        parts = run_team(respond, count, threads, rows, rule, r, active, work)
         found.append(sum(part[0] for part in parts))
         read += sum(part[1] for part in parts)
     fractions = (2 * np.cumsum(found, dtype=np.int64) / max(n, 1)).tolist()

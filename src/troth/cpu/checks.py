@@ -11,8 +11,7 @@ rounded up (down, for the weight of the matching). Every sum is then exact and e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
@@ -20,9 +19,9 @@ from numba.extending import overload
 
 from troth.graph import Graph
 from troth.kernels.jit import kernel
-from troth.kernels.team import chunk_size, new_cursor, run, take, thread_count
-from troth.order import MASK, ONE, PRIORITY_BITS, weight_bits
-from troth.rows import find, plain_weights
+from troth.kernels.team import chunks, run_team, thread_count
+from troth.order import MASK, ONE, PRIORITY_BITS
+from troth.rows import find, number_rows_of, rows_of
 
 BLOCK = 4096  # vertices whose matched weights are added in one go; part of the definition of a float sum
 
@@ -31,28 +30,26 @@ BLOCK = 4096  # vertices whose matched weights are added in one go; part of the 
 
 
 @kernel
-def hold(worker, cursor, chunk, indptr, indices, bits, mate, held):
+def hold(worker, cursor, chunk, rows, mate, held):
     """held[v] = the bits of w(v, mate[v]), 0 where v is free; returns the first v whose mate is no mate, or n.
 
     A mate is -1, or a vertex that names v in turn and is a neighbour of v.
     """
     n = len(mate)
-    while True:
-        first = take(cursor, chunk)
-        if first >= n:
-            return n
-        for v in range(first, min(first + chunk, n)):
+    for first, last in chunks(cursor, chunk, n):
+        for v in range(first, last):
             u = mate[v]
             held[v] = 0
             if u == -1:
                 continue
             if not 0 <= u < n or mate[u] != v:
                 return v
-            stop = np.uint64(indptr[v + 1])
-            place = find(indices, np.uint64(indptr[v]), stop, u)
+            stop = np.uint64(rows.indptr[v + 1])
+            place = find(rows.indices, np.uint64(rows.indptr[v]), stop, u)
             if place == stop:
                 return v
-            held[v] = bits[place]
+            held[v] = rows.bits[place]
+    return n
 
 
 @kernel
@@ -61,13 +58,9 @@ def add_blocks(worker, cursor, block, mate, held, sums):
 
     With ``mate`` None only smaller vertices hold a weight, and all others 0.
     """
-    n = len(held)
-    while True:
-        first = take(cursor, block)
-        if first >= n:
-            return
+    for first, last in chunks(cursor, block, len(held)):
         total = 0.0
-        for v in range(first, min(first + block, n)):
+        for v in range(first, last):
             if mate is None or mate[v] > v:
                 total += held[v]
         sums[first // block] = total
@@ -83,18 +76,16 @@ def _exact_sum(values: np.ndarray) -> int:
 
 
 @kernel
-def uncover(worker, cursor, chunk, indptr, indices, bits, held):
+def uncover(worker, cursor, chunk, rows, held):
     """The first u with an edge {u, v}, u < v, that is heavier than what either end holds, or n."""
     n = len(held)
-    while True:
-        first = take(cursor, chunk)
-        if first >= n:
-            return n
-        for u in range(first, min(first + chunk, n)):
-            for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-                v = indices[e]
-                if v > u and bits[e] > held[u] and bits[e] > held[v]:
+    for first, last in chunks(cursor, chunk, n):
+        for u in range(first, last):
+            for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
+                v = rows.indices[e]
+                if v > u and rows.bits[e] > held[u] and rows.bits[e] > held[v]:
                     return u
+    return n
 
 
 # ---- the dual ----
@@ -153,13 +144,9 @@ def start(worker, cursor, chunk, names, mate, held, units, y):
 
     ``mate`` has the names of the mates; ``names`` are those of the vertices, None where they are the numbers.
     """
-    n = len(mate)
     high = low = np.uint64(0)
-    while True:
-        first = take(cursor, chunk)
-        if first >= n:
-            return high, low
-        for v in range(first, min(first + chunk, n)):
+    for first, last in chunks(cursor, chunk, len(mate)):
+        for v in range(first, last):
             y[v] = 0
             if mate[v] >= 0:
                 y[v] = units_up(held[v], units)
@@ -167,30 +154,28 @@ def start(worker, cursor, chunk, names, mate, held, units, y):
                     part = np.uint64(units_down(held[v], units))
                     high += part >> PRIORITY_BITS
                     low += part & MASK
+    return high, low
 
 
 @kernel
-def sweep(worker, cursor, chunk, indptr, indices, weights, units, y, fresh):
+def sweep(worker, cursor, chunk, rows, units, y, fresh):
     """fresh(v) = (y(v) + max(0, max_u (w(u, v) - y(u)))) / 2, rounded up; returns their sum as (high, low).
 
     A sweep needs no feasible start: y'(u) >= w - y(v) and y'(v) >= w - y(u) by definition, so the averages of y and y'
     at the two ends of an edge add up to w or more, whatever y >= 0 was. From then on y' <= y, hence the sum never
     increases.
     """
-    n = len(indptr) - 1
     high = low = np.uint64(0)
-    while True:
-        first = take(cursor, chunk)
-        if first >= n:
-            return high, low
-        for v in range(first, min(first + chunk, n)):
+    for first, last in chunks(cursor, chunk, len(rows.indptr) - 1):
+        for v in range(first, last):
             need = np.int64(0)
-            for e in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
-                need = max(need, units_up(weights[e], units) - y[np.uint32(indices[e])])
+            for e in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
+                need = max(need, units_up(rows.weights[e], units) - y[np.uint32(rows.indices[e])])
             part = (np.uint64(y[v]) + np.uint64(need) + ONE) >> ONE  # both are below 2^63
             fresh[v] = np.int64(part)
             high += part >> PRIORITY_BITS
             low += part & MASK
+    return high, low
 
 
 def joined(parts: list[tuple[int, int]]) -> int:
@@ -210,25 +195,21 @@ class CpuChecks:
     """Checks on CPU threads (see ``contract.Checks``)."""
 
     def __init__(self, graph: Graph, threads: int | None = None) -> None:
-        self.graph, self.bits = graph, weight_bits(graph.weights)
+        self.graph, self.rows = graph, rows_of(graph)
         self.threads = thread_count(threads, graph.n + len(graph.indices))
-
-    def _over(self, kernel: Callable, *args: Any, chunk: int | None = None) -> list:
-        """Run a kernel over the vertices in chunks."""
-        cursor = new_cursor()
-        return run(self.threads, kernel, cursor, chunk or chunk_size(self.graph.n, self.threads), *args, cursor=cursor)
 
     def matched_bits(self, mate: np.ndarray) -> tuple[np.ndarray, int]:
         """The bits of the weight matched at every vertex, and the first vertex whose mate is no mate (n: none)."""
-        held = np.empty(self.graph.n, self.bits.dtype)
-        return held, min(self._over(hold, self.graph.indptr, self.graph.indices, self.bits, mate, held))
+        held = np.empty(self.graph.n, self.rows.bits.dtype)
+        return held, min(run_team(hold, self.graph.n, self.threads, self.rows, mate, held))
 
     def matched_weight(self, mate: np.ndarray, held: np.ndarray) -> int | float:
         """The weight of a matching: exact for integers; for floats added in float64, in one order."""
         if self.graph.weights.dtype.kind != "f":
             return _exact_sum(held) // 2
         sums = np.zeros(-(-self.graph.n // BLOCK))
-        self._over(add_blocks, mate, held.view(self.graph.weights.dtype), sums, chunk=BLOCK)
+        values = held.view(self.graph.weights.dtype)
+        run_team(add_blocks, self.graph.n, self.threads, mate, values, sums, chunk=BLOCK)
         return add_in_order(sums)
 
     def first_uncovered(self, held: np.ndarray) -> tuple[int, int, int | float] | None:
@@ -237,25 +218,25 @@ class CpuChecks:
         With the weights matched at each vertex this is dominance. With the greatest number at every matched vertex,
         only an edge between two free vertices is left to find: maximality.
         """
-        graph, bits = self.graph, self.bits
-        u = min(self._over(uncover, graph.indptr, graph.indices, bits, held))
+        graph = self.graph
+        u = min(run_team(uncover, graph.n, self.threads, self.rows, held))
         if u == graph.n:
             return None
         row = slice(graph.indptr[u], graph.indptr[u + 1])
         neighbours = graph.indices[row]
-        heavier = (neighbours > u) & (bits[row] > np.maximum(held[u], held[neighbours]))
+        heavier = (neighbours > u) & (self.rows.bits[row] > np.maximum(held[u], held[neighbours]))
         return u, int(neighbours[heavier][0]), graph.weights[row][heavier][0].item()
 
     def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
         """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
-        self._units, self._weights = make_units(self.graph), plain_weights(self.graph)
+        self._units, self._rows = make_units(self.graph), number_rows_of(self.graph)
         self._y, self._fresh = np.empty(self.graph.n, np.int64), np.empty(self.graph.n, np.int64)
-        weight = joined(self._over(start, None, mate, held.view(self._weights.dtype), self._units, self._y))
+        given = (None, mate, held.view(self._rows.weights.dtype), self._units)
+        weight = joined(run_team(start, self.graph.n, self.threads, *given, self._y))
         return weight, int(self._units.exponent)
 
     def sweep_dual(self) -> int:
         """One sweep; the sum of y after it."""
-        rows = self.graph.indptr, self.graph.indices, self._weights
-        total = joined(self._over(sweep, *rows, self._units, self._y, self._fresh))
+        total = joined(run_team(sweep, self.graph.n, self.threads, self._rows, self._units, self._y, self._fresh))
         self._y, self._fresh = self._fresh, self._y
         return total

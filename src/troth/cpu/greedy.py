@@ -19,10 +19,10 @@ import numpy as np
 
 from troth.contract import Context, Result
 from troth.graph import Graph
+from troth.kernels.atomics import load
 from troth.kernels.jit import kernel
 from troth.kernels.sort import merge_sort, radix_sort
-from troth.kernels.team import over, take, thread_count
-from troth.kernels.team import run as run_team
+from troth.kernels.team import FAR, chunks, run_team, thread_count
 from troth.order import MASK, ONE, PRIORITY_BITS, Order, priority, vertex
 from troth.rows import rows_of
 
@@ -32,13 +32,9 @@ LONG = 1 << 16  # runs from this length on are worth the calls of a radix sort
 @kernel
 def list_edges(worker, cursor, chunk, rows, order, keys, ranks):
     """Every edge once, from the row of its smaller end; on one thread."""
-    n = len(rows.indptr) - 1
     to = np.uint64(0)
-    while True:
-        first = take(cursor, chunk)
-        if first >= n:
-            return
-        for u in range(first, min(first + chunk, n)):
+    for first, last in chunks(cursor, chunk, len(rows.indptr) - 1):
+        for u in range(first, last):
             own = priority(order, u)
             for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
                 if rows.indices[e] > u:
@@ -49,14 +45,14 @@ def list_edges(worker, cursor, chunk, rows, order, keys, ranks):
 
 
 @kernel
-def settle_runs(worker, keys, spare_keys, spare_ranks, ranks, long):
+def settle_runs(worker, cursor, chunk, keys, spare_keys, spare_ranks, ranks, long):
     """Sort the short runs of equal keys by rank; ``long[i]`` becomes start and end of the i-th long one.
 
-    Returns how many long ones there are.
+    On one thread, since a run may have any length. Returns how many long ones there are.
     """
     count = 0
     start, size = np.uint64(0), np.uint64(len(keys))
-    while start < size:
+    while start < size and load(cursor, np.uint64(0)) < FAR:
         stop = start + ONE
         while stop < size and keys[stop] == keys[start]:
             stop += ONE
@@ -72,12 +68,8 @@ def settle_runs(worker, keys, spare_keys, spare_ranks, ranks, long):
 @kernel
 def take_edges(worker, cursor, chunk, ranks, order, mate):
     """Match the ends of every edge, in the order given, that are both free."""
-    m = len(ranks)
-    while True:
-        first = take(cursor, chunk)
-        if first >= m:
-            return
-        for i in range(first, min(first + chunk, m)):
+    for first, last in chunks(cursor, chunk, len(ranks)):
+        for i in range(first, last):
             u, v = vertex(order, ranks[i] >> PRIORITY_BITS), vertex(order, ranks[i] & MASK)
             if mate[u] < 0 and mate[v] < 0:
                 mate[u], mate[v] = v, u
@@ -87,10 +79,10 @@ def sorted_ranks(graph: Graph, order: Order, threads: int) -> np.ndarray:
     """The ranks of all edges, by decreasing (weight, rank)."""
     rows, m = rows_of(graph), graph.m
     keys, ranks = np.empty(m, rows.bits.dtype), np.empty(m, np.uint64)
-    over(graph.n, 1, list_edges, rows, order, keys, ranks)
+    run_team(list_edges, graph.n, 1, rows, order, keys, ranks)
     keys, ranks = radix_sort(keys, ranks, threads, descending=True)
     spare, long = (np.empty(LONG, keys.dtype), np.empty(LONG, np.uint64)), np.empty((m // LONG, 2), np.int64)
-    [count] = run_team(1, settle_runs, keys, *spare, ranks, long)
+    [count] = run_team(settle_runs, m, 1, keys, *spare, ranks, long)
     for start, stop in long[:count]:
         ranks[start:stop], _ = radix_sort(ranks[start:stop], None, threads, descending=True)
     return ranks
@@ -103,7 +95,7 @@ def run(graph: Graph, order: Order, context: Context) -> Result:
     ranks = sorted_ranks(graph, order, threads)
     clock.append(perf_counter())
     mate = np.full(graph.n, -1, np.int32)
-    over(m, 1, take_edges, ranks, order, mate, progress=lambda done: context.report(done, m))
+    run_team(take_edges, m, 1, ranks, order, mate, progress=lambda done: context.report(done, m))
     clock.append(perf_counter())
     seconds = {"sort": clock[1] - clock[0], "take": clock[2] - clock[1]}
     return Result(mate, {"edges_read": len(graph.indices), "threads": threads}, seconds)

@@ -18,6 +18,7 @@ rounds with random weights or ``ties="hash"``, but a chain of increasing weights
 from __future__ import annotations
 
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,63 +27,61 @@ from troth.graph import Graph
 from troth.kernels.atomics import load
 from troth.kernels.jit import kernel
 from troth.kernels.queue import CHUNK, append, new_batches, new_queue
-from troth.kernels.team import FAR, new_cursor, over, take, thread_count
-from troth.kernels.team import run as run_team
+from troth.kernels.team import FAR, chunks, new_cursor, run_team, thread_count
 from troth.order import Order
 from troth.rows import AHEAD, fetch_row, heaviest, rows_of
 
-SMALL = 1024  # live vertices; a round with fewer is over before a team is awake
+SMALL = 1024  # live vertices; waking a team would cost more than a round with fewer
 NEVER = np.int32(2**31 - 1)  # the round in which an unmatched vertex was matched
 LIVE, LOOKED = 0, 1  # kinds of batches
+
+
+class Work(NamedTuple):
+    """What the rounds write, one number a vertex; and the batches of the workers."""
+
+    strongest: np.ndarray  # the neighbour that v points at, -1 where there is none
+    mate: np.ndarray
+    matched_in: np.ndarray  # the round, or NEVER
+    batches: np.ndarray
 
 
 @kernel
 def find_strongest(worker, cursor, chunk, rows, order, strongest):
     """strongest[v] = the neighbour of v with the largest key, for every vertex."""
-    n = len(strongest)
-    while True:
-        first = take(cursor, chunk)
-        if first >= n:
-            return
-        for v in range(first, min(first + chunk, n)):
+    for first, last in chunks(cursor, chunk, len(strongest)):
+        for v in range(first, last):
             strongest[v] = heaviest(rows, v, order, None, 0)
 
 
 @kernel
-def check_handshaking(worker, cursor, chunk, r, looked, strongest, mate, matched_in):
+def check_handshaking(worker, cursor, chunk, r, looked, work):
     """Match those who looked, and found someone who points back.
 
     If both looked, two threads may match the two; they write the same.
     """
-    count = looked.tail[0]
-    while True:
-        first = take(cursor, chunk)
-        if first >= count:
-            return
-        for i in range(first, min(first + chunk, count)):
+    strongest = work.strongest
+    for first, last in chunks(cursor, chunk, looked.tail[0]):
+        for i in range(first, last):
             v = looked.items[i]
             s = strongest[v]
             if strongest[s] == v:
-                mate[v], mate[s] = s, v
-                matched_in[v] = matched_in[s] = r
+                work.mate[v], work.mate[s] = s, v
+                work.matched_in[v] = work.matched_in[s] = r
 
 
 @kernel
-def look_again(worker, cursor, chunk, live, rows, order, mate, batches, strongest, next_live, looked):
+def look_again(worker, cursor, chunk, rows, order, live, work, next_live, looked):
     """The live vertices whose strongest neighbour was matched look for another.
 
     ``looked`` gets those who found one, ``next_live`` all who are free; who found none drops out the next time. Returns
     how many looked, and the entries that they read.
     """
-    count = live.tail[0]
+    strongest, mate = work.strongest, work.mate
+    free, looking = work.batches[LIVE, worker], work.batches[LOOKED, worker]
     scans = read = 0
-    free, looking = batches[LIVE, worker], batches[LOOKED, worker]
-    while True:
-        first = take(cursor, chunk)
-        if first >= count:
-            return scans, read
+    for first, last in chunks(cursor, chunk, live.tail[0]):
         stay = look = found = np.int64(0)
-        for i in range(first, min(first + chunk, count)):
+        for i in range(first, last):
             v = live.items[i]
             s = strongest[v]
             alive = (mate[v] < 0) & (s >= 0)
@@ -100,17 +99,21 @@ def look_again(worker, cursor, chunk, live, rows, order, mate, batches, stronges
         scans += look
         append(next_live, free, stay)
         append(looked, looking, found)
+    return scans, read
 
 
 @kernel
-def small_rounds(worker, cursor, inner, r, live, spare, looked, rows, order, batches, strongest, mate, matched_in):
-    """Rounds r, r + 1, ... on one thread, until no edge is left or an interrupt; returns the next r and the counts."""
+def small_rounds(worker, cursor, chunk, rows, order, r, inner, live, spare, looked, work):
+    """Rounds r, r + 1, ... on one thread, until no edge is left or an interrupt; returns the next r and the counts.
+
+    The cursor is there for the interrupt; ``inner`` is that of the steps.
+    """
     scans = read = 0
     while looked.tail[0] > 0 and load(cursor, np.uint64(0)) < FAR:
         inner[0] = 0
-        check_handshaking(worker, inner, CHUNK, r, looked, strongest, mate, matched_in)
+        check_handshaking(worker, inner, chunk, r, looked, work)
         inner[0] = spare.tail[0] = looked.tail[0] = 0
-        look, seen = look_again(worker, inner, CHUNK, live, rows, order, mate, batches, strongest, spare, looked)
+        look, seen = look_again(worker, inner, chunk, rows, order, live, work, spare, looked)
         live, spare = spare, live
         scans += look
         read += seen
@@ -121,12 +124,8 @@ def small_rounds(worker, cursor, inner, r, live, spare, looked, rows, order, bat
 @kernel
 def count_packed(worker, cursor, chunk, rows, matched_in, packed):
     """packed[worker, r] += the edges that round r packs away: it is the first to match one of their ends."""
-    n = len(matched_in)
-    while True:
-        first = take(cursor, chunk)
-        if first >= n:
-            return
-        for v in range(first, min(first + chunk, n)):
+    for first, last in chunks(cursor, chunk, len(matched_in)):
+        for v in range(first, last):
             r = matched_in[v]
             count = 0
             for e in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
@@ -140,7 +139,7 @@ def strongest(graph: Graph, order: Order, threads: int | None = None) -> np.ndar
     """The neighbour that each vertex prefers, -1 where there is none; one pass over the graph."""
     threads = thread_count(threads, graph.n + len(graph.indices))
     found = np.empty(graph.n, np.int32)
-    over(graph.n, threads, find_strongest, rows_of(graph), order, found)
+    run_team(find_strongest, graph.n, threads, rows_of(graph), order, found)
     return found
 
 
@@ -152,32 +151,31 @@ def run(graph: Graph, order: Order, context: Context) -> Result:
     pointing = strongest(graph, order, threads)
     clock.append(perf_counter())
 
-    mate, matched_in = np.full(n, -1, np.int32), np.full(n, NEVER)
+    work = Work(pointing, np.full(n, -1, np.int32), np.full(n, NEVER), new_batches(threads, 2))
     pointed = np.flatnonzero(pointing >= 0)
     live, spare, looked = new_queue(n, pointed), new_queue(n), new_queue(n, pointed)
-    batches = new_batches(threads, 2)
     r, counts = 0, [(n, len(graph.indices))]
     while looked.tail[0]:
         count = int(live.tail[0])
         context.report(n - count, n)
         if count <= SMALL:
-            cursor = new_cursor()
-            state = (r, live, spare, looked, rows, order, batches, pointing, mate, matched_in)
-            [(r, *part)] = run_team(1, small_rounds, cursor, new_cursor(), *state, cursor=cursor)
+            given = (rows, order, r, new_cursor(), live, spare, looked, work)
+            # By a thread other than this one, which waits for Ctrl-C.
+            [(r, *part)] = run_team(small_rounds, count, 1, *given, chunk=CHUNK, serial_below=0)
             counts.append(part)
         else:
-            over(int(looked.tail[0]), threads, check_handshaking, r, looked, pointing, mate, matched_in)
+            run_team(check_handshaking, int(looked.tail[0]), threads, r, looked, work)
             spare.tail[0] = looked.tail[0] = 0
-            counts += over(count, threads, look_again, live, rows, order, mate, batches, pointing, spare, looked)
+            counts += run_team(look_again, count, threads, rows, order, live, work, spare, looked)
             live, spare = spare, live
             r += 1
     clock.append(perf_counter())
 
     packed = np.zeros((threads, r), np.int64)
-    over(n, threads, count_packed, rows, matched_in, packed)
+    run_team(count_packed, n, threads, rows, work.matched_in, packed)
     clock.append(perf_counter())
     edges = graph.m - packed.sum(axis=0).cumsum()
     scans, read = (sum(column) for column in zip(*counts, strict=True))
     seconds = {name: clock[i + 1] - clock[i] for i, name in enumerate(("strongest", "rounds", "count"))}
     found = {"rounds": r, "edges": edges.tolist(), "scans": scans, "edges_read": read, "threads": threads}
-    return Result(mate, found, seconds)
+    return Result(work.mate, found, seconds)

@@ -17,7 +17,7 @@ from troth.graph import Graph
 from troth.kernels.atomics import prefetch
 from troth.kernels.jit import kernel
 from troth.kernels.sort import radix_sort
-from troth.kernels.team import over, take, thread_count
+from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import CHOOSE, VISIT, Order, hash1
 from troth.rows import AHEAD, fetch_row, heaviest, luckiest, rows_of
 
@@ -25,25 +25,18 @@ from troth.rows import AHEAD, fetch_row, heaviest, luckiest, rows_of
 @kernel
 def hash_vertices(worker, cursor, chunk, seed, keys):
     """keys[v] = hash(seed, v), by which vertices are visited."""
-    n = len(keys)
-    while True:
-        first = take(cursor, chunk)
-        if first >= n:
-            return
-        for v in range(first, min(first + chunk, n)):
+    for first, last in chunks(cursor, chunk, len(keys)):
+        for v in range(first, last):
             keys[v] = hash1(seed, VISIT, np.uint64(v))
 
 
 @kernel
-def visit_vertices(worker, cursor, chunk, weighted, visit, seed, rows, order, mate):
+def visit_vertices(worker, cursor, chunk, rows, order, weighted, seed, visit, mate):
     """Each vertex, if it is free, takes the free neighbour that is heaviest, or luckiest; returns scans and reads."""
     n = len(visit)
     scans = read = 0
-    while True:
-        first = take(cursor, chunk)
-        if first >= n:
-            return scans, read
-        for i in range(first, min(first + chunk, n)):
+    for first, last in chunks(cursor, chunk, n):
+        for i in range(first, last):
             # The order is random: without fetching ahead, every step would wait for memory.
             if i + 2 * AHEAD < n:
                 prefetch(rows.indptr, np.uint64(visit[i + 2 * AHEAD]))
@@ -58,21 +51,22 @@ def visit_vertices(worker, cursor, chunk, weighted, visit, seed, rows, order, ma
                     mate[u], mate[v] = v, u
                 scans += 1
                 read += rows.indptr[u + 1] - rows.indptr[u]
+    return scans, read
 
 
 def _run(weighted: bool, graph: Graph, order: Order, context: Context) -> Result:
     n, threads, seed = graph.n, thread_count(context.threads, graph.n), context.seed
     clock = [perf_counter()]
     keys = np.empty(n, np.uint64)
-    over(n, threads, hash_vertices, seed, keys)
+    run_team(hash_vertices, n, threads, seed, keys)
     _, visit = radix_sort(keys, np.arange(n, dtype=np.int32), threads)
     clock.append(perf_counter())
     mate = np.full(n, -1, np.int32)
-    state = (weighted, visit, seed, rows_of(graph), order, mate)
-    [(scans, read)] = over(n, 1, visit_vertices, *state, progress=lambda done: context.report(done, n))
+    given = (rows_of(graph), order, weighted, seed, visit)
+    [counts] = run_team(visit_vertices, n, 1, *given, mate, progress=lambda done: context.report(done, n))
     clock.append(perf_counter())
     seconds = {"sort": clock[1] - clock[0], "visit": clock[2] - clock[1]}
-    return Result(mate, {"scans": scans, "edges_read": read, "threads": threads}, seconds)
+    return Result(mate, {"scans": counts[0], "edges_read": counts[1], "threads": threads}, seconds)
 
 
 def run_random(graph: Graph, order: Order, context: Context) -> Result:

@@ -20,6 +20,7 @@ worst, about O(n + m) with random weights; O(n + m) after an O(m log Delta) sort
 from __future__ import annotations
 
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
@@ -29,15 +30,24 @@ from troth.contract import Context, Result
 from troth.graph import Graph
 from troth.kernels.atomics import compare_and_swap, load
 from troth.kernels.jit import kernel, spliced
-from troth.kernels.queue import CHUNK, append, new_batches, new_queue
-from troth.kernels.team import FAR, new_cursor, over, take, thread_count
-from troth.kernels.team import run as run_team
+from troth.kernels.queue import CHUNK, VertexQueue, append, new_batches, new_queue
+from troth.kernels.team import FAR, chunks, new_cursor, run_team, thread_count
 from troth.order import Order
 from troth.rows import AHEAD, fetch_row, heaviest, rows_of, sort_rows
 
-SMALL = 1024  # vertices; a round with fewer in Q_C is over before a team is awake
+SMALL = 1024  # vertices in Q_C; waking a team would cost more than a round with fewer
 GATHER = 256  # vertices that wait before they are processed
 MATCHED, WAITING = 0, 1  # kinds of batches
+
+
+class Work(NamedTuple):
+    """What the threads write, and the batches in which each gathers vertices."""
+
+    reached: np.ndarray | None  # of presorted rows: the place of the first neighbour that may be unmatched
+    candidate: np.ndarray
+    mate: np.ndarray
+    queue: VertexQueue  # Q_C, then Q_N
+    batches: np.ndarray
 
 
 def find_candidate(s, rows, order, reached, mate):
@@ -67,9 +77,10 @@ def _walk(s, rows, order, reached, mate):
 
 
 @spliced
-def process_vertex(s, alone, rows, order, reached, candidate, mate):
+def process_vertex(s, rows, order, alone, work):
     """Algorithm 2. Returns the new candidate of s if the two were matched here, else -1; and the entries read."""
-    t, read = find_candidate(s, rows, order, reached, mate)
+    candidate, mate = work.candidate, work.mate
+    t, read = find_candidate(s, rows, order, work.reached, mate)
     if alone:
         candidate[s] = t
         mutual = t >= 0 and candidate[t] == s
@@ -83,88 +94,81 @@ def process_vertex(s, alone, rows, order, reached, candidate, mate):
 
 
 @kernel
-def process_all(worker, cursor, chunk, alone, rows, order, reached, candidate, mate, batches, queue):
+def process_all(worker, cursor, chunk, rows, order, alone, work):
     """Lines 6 and 7 of Algorithm 1; returns the scans and the entries read."""
-    n = len(mate)
     scans = read = 0
-    matched = batches[MATCHED, worker]
-    while True:
-        first = take(cursor, chunk)
-        if first >= n:
-            return scans, read
-        last = min(first + chunk, n)
+    matched = work.batches[MATCHED, worker]
+    for first, last in chunks(cursor, chunk, len(work.mate)):
         pairs = np.int64(0)
         for s in range(first, last):
-            t, seen = process_vertex(s, alone, rows, order, reached, candidate, mate)
+            t, seen = process_vertex(s, rows, order, alone, work)
             read += seen
             matched[2 * pairs], matched[2 * pairs + 1] = s, t
             pairs += t >= 0
         scans += last - first
-        append(queue, matched, 2 * pairs)
+        append(work.queue, matched, 2 * pairs)
+    return scans, read
 
 
 @kernel
-def process_waiting(waiting, count, alone, rows, order, reached, candidate, mate, matched, queue):
+def process_waiting(waiting, count, rows, order, alone, matched, work):
     """Line 12 for some vertices; returns the entries read."""
     read = pairs = np.int64(0)
     for i in range(count):
         if i + AHEAD < count:
             fetch_row(rows, waiting[i + AHEAD])
         v = waiting[i]
-        t, seen = process_vertex(v, alone, rows, order, reached, candidate, mate)
+        t, seen = process_vertex(v, rows, order, alone, work)
         read += seen
         matched[2 * pairs], matched[2 * pairs + 1] = v, t
         pairs += t >= 0
-    append(queue, matched, 2 * pairs)
+    append(work.queue, matched, 2 * pairs)
     return read
 
 
 @kernel
-def process_queue(worker, cursor, chunk, start, stop, alone, rows, order, reached, candidate, mate, batches, queue):
+def process_queue(worker, cursor, chunk, rows, order, start, stop, alone, work):
     """Lines 9 to 12 for Q_C = queue[start:stop]: its neighbours whose candidate is gone look again.
 
     Line 11 as printed also finds u's own mate; every other vertex whose candidate is u is unmatched. They are gathered
     before they are processed, so that their rows can be fetched ahead; their candidate stays u meanwhile.
     """
     scans = read = count = np.int64(0)
-    waiting, matched = batches[WAITING, worker], batches[MATCHED, worker]
-    while True:
-        first = start + take(cursor, chunk)
-        if first >= stop:
-            break
-        for i in range(first, min(first + chunk, stop)):
+    queue, candidate, mate = work.queue.items, work.candidate, work.mate
+    waiting, matched = work.batches[WAITING, worker], work.batches[MATCHED, worker]
+    for first, last in chunks(cursor, chunk, stop - start):
+        for i in range(start + first, start + last):
             if i + AHEAD < stop:
-                fetch_row(rows, queue.items[i + AHEAD])
-            u = queue.items[i]
+                fetch_row(rows, queue[i + AHEAD])
+            u = queue[i]
             for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])):
                 v = rows.indices[e]
                 waiting[count] = v
                 count += (load(candidate, np.uint32(v)) == u) & (v != mate[u])
                 if count == GATHER:
-                    read += process_waiting(
-                        waiting, count, alone, rows, order, reached, candidate, mate, matched, queue
-                    )
+                    read += process_waiting(waiting, count, rows, order, alone, matched, work)
                     scans += count
                     count = 0
             read += rows.indptr[u + 1] - rows.indptr[u]
-    read += process_waiting(waiting, count, alone, rows, order, reached, candidate, mate, matched, queue)
+    read += process_waiting(waiting, count, rows, order, alone, matched, work)
     return scans + count, read
 
 
 @kernel
-def process_small(worker, cursor, inner, small, start, rows, order, reached, candidate, mate, batches, queue):
-    """Lines 8 to 13 on one thread, until Q_C is empty or not small, or an interrupt; also returns where Q_C starts."""
+def process_small(worker, cursor, chunk, rows, order, small, start, inner, work):
+    """Lines 8 to 13 on one thread, until Q_C is empty or not small, or an interrupt; also returns where Q_C starts.
+
+    The cursor is there for the interrupt; ``inner`` is that of the rounds.
+    """
     rounds = scans = read = 0
-    stop = queue.tail[0]
+    stop = work.queue.tail[0]
     while 0 < stop - start <= small and load(cursor, np.uint64(0)) < FAR:
         inner[0] = 0
-        looked, seen = process_queue(
-            worker, inner, CHUNK, start, stop, True, rows, order, reached, candidate, mate, batches, queue
-        )
+        looked, seen = process_queue(worker, inner, chunk, rows, order, start, stop, True, work)
         rounds += 1
         scans += looked
         read += seen
-        start, stop = stop, queue.tail[0]
+        start, stop = stop, work.queue.tail[0]
     return start, rounds, scans, read
 
 
@@ -180,20 +184,19 @@ def run(graph: Graph, order: Order, context: Context, *, presort: bool = False) 
     reached = graph.indptr[:-1].copy() if presort else None
     candidate, mate = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     queue, alone = new_queue(n), threads == 1
-    state = (rows, order, reached, candidate, mate, new_batches(threads, 2), queue)
-    counts = [
-        (0, *part)
-        for part in over(n, threads, process_all, alone, *state, progress=lambda done: context.report(done, n))
-    ]
+    work = Work(reached, candidate, mate, queue, new_batches(threads, 2))
+    parts = run_team(process_all, n, threads, rows, order, alone, work, progress=lambda done: context.report(done, n))
+    counts = [(0, *part) for part in parts]
     start = 0
     while start < queue.tail[0]:
         stop = int(queue.tail[0])
         if stop - start <= SMALL:
-            cursor = new_cursor()
-            [(start, *part)] = run_team(1, process_small, cursor, new_cursor(), SMALL, start, *state, cursor=cursor)
+            given = (rows, order, SMALL, start, new_cursor(), work)
+            # By a thread other than this one, which waits for Ctrl-C.
+            [(start, *part)] = run_team(process_small, stop - start, 1, *given, chunk=CHUNK, serial_below=0)
             counts.append(part)
         else:
-            parts = over(stop - start, threads, process_queue, start, stop, alone, *state)
+            parts = run_team(process_queue, stop - start, threads, rows, order, start, stop, alone, work)
             counts += [(worker == 0, *part) for worker, part in enumerate(parts)]
             start = stop
     clock.append(perf_counter())

@@ -1,4 +1,4 @@
-"""From random words to numbers, and the loop that shares blocks of work among threads.
+"""From random words to numbers.
 
 Every random number of a generated graph is a 64-bit word ``hash(seed, domain, ...)`` of ``order.py``, so it can be
 computed alone, by any thread, rank or device. A word becomes a number by shifts and by the operations that IEEE 754
@@ -7,15 +7,10 @@ rounds correctly (+ - * /), hence the same bits on every machine; no library fun
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from troth.kernels.jit import kernel
-from troth.kernels.team import new_cursor, run, take, thread_count
 from troth.order import mix64
-
-BLOCK = 1 << 16
 
 
 @kernel
@@ -60,17 +55,3 @@ def exponential(word, bits):
             return whole + uniform(first, bits)
         step += np.uint64(1)
         whole += 1.0
-
-
-def share(total: int, kernel: Callable, *args) -> None:
-    """Run ``kernel(first, last, *args)`` over the blocks of 0..total on a team of threads.
-
-    A kernel writes only what belongs to its own block, so the result does not depend on blocks or threads.
-    """
-    cursor = new_cursor()
-
-    def work(worker: int) -> None:
-        while (first := take(cursor, BLOCK)) < total:
-            kernel(first, min(first + BLOCK, total), *args)
-
-    run(thread_count(None, total, BLOCK), work, cursor=cursor)

@@ -11,24 +11,31 @@ from math import prod
 
 import numpy as np
 
-from troth.families.draw import below, share
+from troth.families.draw import below
 from troth.families.weights import weigh
 from troth.gate.cpu import edges_to_csr
 from troth.kernels.jit import inlined, kernel
+from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import PLACE, hash2
 
 __all__ = ["drawn", "lattice", "near", "scatter", "simple", "weigh"]
 
 Structure = tuple[np.ndarray, np.ndarray]
+BLOCK = 1 << 16  # vertices or edges that a worker takes at a time; no result depends on it
 
 
-def count_and_fill(n: int, kernel: Callable, *args) -> Structure:
-    """CSR in two passes of ``kernel(first, last, *args, fill, indptr, indices)``: row lengths first, then the rows."""
+def in_blocks(kernel: Callable, total: int, *args) -> None:
+    """Run a kernel on as many threads as there are blocks of work for them."""
+    run_team(kernel, total, thread_count(None, total, BLOCK), *args, chunk=BLOCK)
+
+
+def count_and_fill(kernel: Callable, n: int, *args) -> Structure:
+    """CSR in two passes of ``kernel(..., *args, fill, indptr, indices)``: row lengths first, then the rows."""
     indptr = np.zeros(n + 1, np.int64)
-    share(n, kernel, *args, False, indptr, np.empty(0, np.int32))
+    in_blocks(kernel, n, *args, False, indptr, np.empty(0, np.int32))
     np.cumsum(indptr, out=indptr)
     indices = np.empty(indptr[-1], np.int32)
-    share(n, kernel, *args, True, indptr, indices)
+    in_blocks(kernel, n, *args, True, indptr, indices)
     return indptr, indices
 
 
@@ -36,8 +43,9 @@ def count_and_fill(n: int, kernel: Callable, *args) -> Structure:
 
 
 @inlined
-def lattice_row(v, depth, height, width, unknowns, offsets, fill, at, indices):
+def lattice_row(v, shape, unknowns, offsets, fill, at, indices):
     """The entries of vertex v, written from ``at`` on or only counted; returns where they end."""
+    depth, height, width = shape
     node = v // unknowns
     z, y, x = node // (width * height), node // width % height, node % width
     for k in range(len(offsets)):
@@ -55,12 +63,13 @@ def lattice_row(v, depth, height, width, unknowns, offsets, fill, at, indices):
 
 
 @kernel
-def _lattice(first, last, depth, height, width, unknowns, offsets, fill, indptr, indices):
-    for v in range(first, last):
-        at = indptr[v] if fill else 0
-        at = lattice_row(v, depth, height, width, unknowns, offsets, fill, at, indices)
-        if not fill:
-            indptr[v + 1] = at
+def _lattice(worker, cursor, chunk, shape, unknowns, offsets, fill, indptr, indices):
+    for first, last in chunks(cursor, chunk, len(indptr) - 1):
+        for v in range(first, last):
+            at = indptr[v] if fill else 0
+            at = lattice_row(v, shape, unknowns, offsets, fill, at, indices)
+            if not fill:
+                indptr[v + 1] = at
 
 
 def lattice(shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray) -> Structure:
@@ -68,7 +77,7 @@ def lattice(shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray) -> 
 
     A vertex is joined to all unknowns of the nodes at the offsets, which are in lexicographic order and hold zero.
     """
-    return count_and_fill(prod(shape) * unknowns, _lattice, *shape, unknowns, offsets)
+    return count_and_fill(_lattice, prod(shape) * unknowns, shape, unknowns, offsets)
 
 
 # ---- points in the square ----
@@ -116,30 +125,31 @@ def scatter(seed: np.uint64, n: int, cells: int) -> tuple[np.ndarray, np.ndarray
 
 
 @kernel
-def _near(first, last, points, start, cells, reach, fill, indptr, indices):
+def _near(worker, cursor, chunk, points, start, cells, reach, fill, indptr, indices):
     """Join points whose squared distance is below ``reach``; they lie in the 3 by 3 cells about each other."""
-    for v in range(first, last):
-        x, y = np.int64(points[v, 0]), np.int64(points[v, 1])
-        cell = _cell(x, y, cells)
-        row, col = cell // cells, cell % cells
-        at = indptr[v] if fill else 0
-        for r in range(max(row - 1, 0), min(row + 2, cells)):
-            # Three cells in a row are one range of vertices.
-            left, right = r * cells + max(col - 1, 0), r * cells + min(col + 1, cells - 1)
-            for u in range(start[left], start[right + 1]):
-                dx, dy = points[u, 0] - x, points[u, 1] - y
-                if u != v and dx * dx + dy * dy < reach:
-                    if fill:
-                        indices[at] = u
-                    at += 1
-        if not fill:
-            indptr[v + 1] = at
+    for first, last in chunks(cursor, chunk, len(indptr) - 1):
+        for v in range(first, last):
+            x, y = np.int64(points[v, 0]), np.int64(points[v, 1])
+            cell = _cell(x, y, cells)
+            row, col = cell // cells, cell % cells
+            at = indptr[v] if fill else 0
+            for r in range(max(row - 1, 0), min(row + 2, cells)):
+                # Three cells in a row are one range of vertices.
+                left, right = r * cells + max(col - 1, 0), r * cells + min(col + 1, cells - 1)
+                for u in range(start[left], start[right + 1]):
+                    dx, dy = points[u, 0] - x, points[u, 1] - y
+                    if u != v and dx * dx + dy * dy < reach:
+                        if fill:
+                            indices[at] = u
+                        at += 1
+            if not fill:
+                indptr[v + 1] = at
 
 
 def near(seed: np.uint64, n: int, cells: int, reach: int) -> Structure:
     """n random points, joined where their squared distance is below ``reach``; a cell is at least that wide."""
     points, start = scatter(seed, n, cells)
-    return count_and_fill(n, _near, points, start, cells, reach)
+    return count_and_fill(_near, n, points, start, cells, reach)
 
 
 # ---- drawn edges ----
@@ -150,43 +160,50 @@ QUADRANTS = tuple(np.uint64(percent * 2**64 // 100) for percent in (57, 76, 95))
 
 
 @kernel
-def _draw_rmat(first, last, origin, seed, scale, row, col):
+def _draw_rmat(worker, cursor, chunk, origin, seed, scale, row, col):
     a, ab, abc = QUADRANTS
-    for e in range(first, last):
-        u, v = 0, 0
-        for level in range(scale):
-            word = hash2(seed, PLACE, np.uint64(e), np.uint64(level))
-            u = u << 1 | (word >= ab)
-            v = v << 1 | ((word >= a) ^ (word >= ab) ^ (word >= abc))
-        row[e - origin], col[e - origin] = u, v
+    for first, last in chunks(cursor, chunk, len(row)):
+        for i in range(first, last):
+            u, v = 0, 0
+            for level in range(scale):
+                word = hash2(seed, PLACE, np.uint64(origin + i), np.uint64(level))
+                u = u << 1 | (word >= ab)
+                v = v << 1 | ((word >= a) ^ (word >= ab) ^ (word >= abc))
+            row[i], col[i] = u, v
 
 
 @kernel
-def _draw_pairs(first, last, origin, seed, n, row, col):
-    for e in range(first, last):
-        u = below(hash2(seed, PLACE, np.uint64(e), np.uint64(0)), n)
-        v = below(hash2(seed, PLACE, np.uint64(e), np.uint64(1)), n - 1)
-        row[e - origin], col[e - origin] = u, v + (v >= u)  # v is one of the others
+def _draw_pairs(worker, cursor, chunk, origin, seed, n, row, col):
+    for first, last in chunks(cursor, chunk, len(row)):
+        for i in range(first, last):
+            e = np.uint64(origin + i)
+            u = below(hash2(seed, PLACE, e, np.uint64(0)), n)
+            v = below(hash2(seed, PLACE, e, np.uint64(1)), n - 1)
+            row[i], col[i] = u, v + (v >= u)  # v is one of the others
 
 
 @kernel
-def _draw_across(first, last, origin, seed, left, right, row, col):
-    for e in range(first, last):
-        row[e - origin] = below(hash2(seed, PLACE, np.uint64(e), np.uint64(0)), left)
-        col[e - origin] = left + below(hash2(seed, PLACE, np.uint64(e), np.uint64(1)), right)
+def _draw_across(worker, cursor, chunk, origin, seed, left, right, row, col):
+    for first, last in chunks(cursor, chunk, len(row)):
+        for i in range(first, last):
+            e = np.uint64(origin + i)
+            row[i] = below(hash2(seed, PLACE, e, np.uint64(0)), left)
+            col[i] = left + below(hash2(seed, PLACE, e, np.uint64(1)), right)
 
 
 @kernel
-def _draw_spokes(first, last, origin, seed, n, hubs, degree, number, row, col):
+def _draw_spokes(worker, cursor, chunk, origin, seed, n, hubs, degree, number, row, col):
     """Neighbour j of a hub comes from the j-th of ``degree`` equal parts of the other vertices, so none repeats."""
-    for e in range(first, last):
-        hub, j = e // degree * n // hubs, e % degree
-        low, high = j * (n - 1) // degree, (j + 1) * (n - 1) // degree
-        v = low + below(hash2(seed, PLACE, np.uint64(number + e), np.uint64(0)), high - low)
-        row[e - origin], col[e - origin] = hub, v + (v >= hub)
+    for first, last in chunks(cursor, chunk, len(row)):
+        for i in range(first, last):
+            e = origin + i
+            hub, j = e // degree * n // hubs, e % degree
+            low, high = j * (n - 1) // degree, (j + 1) * (n - 1) // degree
+            v = low + below(hash2(seed, PLACE, np.uint64(number + e), np.uint64(0)), high - low)
+            row[i], col[i] = hub, v + (v >= hub)
 
 
-# Each draws the edges first..last-1; ``row`` and ``col`` begin with edge ``origin``, so that a part needs no more room.
+# Each draws as many edges as ``row`` and ``col`` have room for, from edge number ``origin`` on.
 DRAWS = {"rmat": _draw_rmat, "pairs": _draw_pairs, "across": _draw_across, "spokes": _draw_spokes}
 
 
@@ -196,7 +213,7 @@ def drawn(n: int, *draws: tuple) -> Structure:
     row, col = np.empty(total, np.int32), np.empty(total, np.int32)
     at = 0
     for name, count, *args in draws:
-        share(count, DRAWS[name], 0, *args, row[at : at + count], col[at : at + count])
+        in_blocks(DRAWS[name], count, 0, *args, row[at : at + count], col[at : at + count])
         at += count
     return simple(row, col, n)
 

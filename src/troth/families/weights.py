@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from troth.errors import TrothError
-from troth.families.draw import below, exponential, share, uniform
+from troth.families.draw import below, exponential, uniform
 from troth.kernels.jit import kernel
+from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import WEIGHT, hash2
 
 UNIT, INCREASING, UNIFORM, EXPONENTIAL, INTEGERS, TRAP = range(6)
 EPSILON = 2.0**-20  # of the trap: 1 + EPSILON is exact in float32
+BLOCK = 1 << 16  # rows that a worker weighs at a time
 DTYPES = ("float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 HIGH = 10  # the greatest weight of the rule "integers" where none is given
 
@@ -58,11 +60,12 @@ def edge_weight(code, seed, bits, high, u, v):
 
 
 @kernel
-def _weigh(first, last, code, seed, bits, high, indptr, indices, weights):
-    for u in range(first, last):
-        for at in range(indptr[u], indptr[u + 1]):
-            v = np.int64(indices[at])
-            weights[at] = edge_weight(code, seed, bits, high, min(u, v), max(u, v))
+def _weigh(worker, cursor, chunk, code, seed, bits, high, indptr, indices, weights):
+    for first, last in chunks(cursor, chunk, len(indptr) - 1):
+        for u in range(first, last):
+            for at in range(indptr[u], indptr[u + 1]):
+                v = np.int64(indices[at])
+                weights[at] = edge_weight(code, seed, bits, high, min(u, v), max(u, v))
 
 
 @kernel
@@ -114,6 +117,7 @@ def weigh(indptr: np.ndarray, indices: np.ndarray, rule: str, seed: np.uint64, k
         check_fit(rule, len(indices) // 2, kind)
         _rank(indptr, indices, indptr[:-1].copy(), weights)
     else:
-        bits = 53 if kind == np.float64 else 24
-        share(len(indptr) - 1, _weigh, code, seed, bits, high, indptr, indices, weights)
+        bits, n = 53 if kind == np.float64 else 24, len(indptr) - 1
+        given = (code, seed, bits, high, indptr, indices)
+        run_team(_weigh, n, thread_count(None, n, BLOCK), *given, weights, chunk=BLOCK)
     return weights

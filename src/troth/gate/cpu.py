@@ -8,6 +8,8 @@ any order and by any thread. The seed decides only whether the slow path looks, 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from troth.gate.findings import (
@@ -22,24 +24,29 @@ from troth.gate.findings import (
     UNION,
     UNSORTED,
 )
-from troth.kernels import team
 from troth.kernels.jit import kernel
+from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import WEIGHT, hash2, weight_bits
 
 
+class Entries(NamedTuple):
+    """The CSR arrays of a matrix that is not a graph yet."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+
 @kernel
-def check_rows(worker, indptr, indices, data, bits, salt, cursor, chunk, found):
+def check_rows(worker, cursor, chunk, indptr, indices, data, bits, salt, found):
     """Stream the rows once; ``found[worker]`` gets the counts, the fingerprint and the range of the positive bits."""
     n = np.int64(indptr.size - 1)
     unsorted = outside = loops = nonpositive = nonfinite = np.uint64(0)
     total = np.uint64(0)
     least = np.uint64(2**64 - 1)
     greatest = union = np.uint64(0)
-    while True:
-        start = team.take(cursor, chunk)
-        if start >= n:
-            break
-        for u in range(start, min(n, start + chunk)):
+    for start, stop in chunks(cursor, chunk, n):
+        for u in range(start, stop):
             last = np.int64(-1)
             for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
                 v = np.int64(indices[e])
@@ -77,11 +84,9 @@ def check_rows(worker, indptr, indices, data, bits, salt, cursor, chunk, found):
 
 def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> list[int]:
     """The columns above over all workers; the last three mean something where all entries are positive."""
-    threads = team.thread_count(None, len(indices))
-    cursor = team.new_cursor()
+    threads, n = thread_count(None, len(indices)), len(indptr) - 1
     found = np.zeros((threads, 9), np.uint64)
-    chunk = team.chunk_size(len(indptr), threads)
-    team.run(threads, check_rows, indptr, indices, data, weight_bits(data), SALT, cursor, chunk, found, cursor=cursor)
+    run_team(check_rows, n, threads, indptr, indices, data, weight_bits(data), SALT, found, serial_below=0)
     with np.errstate(over="ignore"):
         total = found.sum(axis=0, dtype=np.uint64)
     total[LEAST], total[GREATEST] = found[:, LEAST].min(), found[:, GREATEST].max()
@@ -90,14 +95,11 @@ def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> list[int
 
 
 @kernel
-def span_bits(worker, bits, cursor, chunk, found):
+def span_bits(worker, cursor, chunk, bits, found):
     """found[worker] = the least, the greatest and the union of the bits."""
     least, greatest, union = bits[0], bits[0], bits[0]
-    while True:
-        start = team.take(cursor, chunk)
-        if start >= bits.size:
-            break
-        for e in range(np.uint64(start), np.uint64(min(bits.size, start + chunk))):
+    for start, stop in chunks(cursor, chunk, bits.size):
+        for e in range(np.uint64(start), np.uint64(stop)):
             least = min(least, bits[e])
             greatest = max(greatest, bits[e])
             union |= bits[e]
@@ -108,9 +110,9 @@ def span_bits(worker, bits, cursor, chunk, found):
 
 def span(weights: np.ndarray) -> tuple[int, int, int]:
     """Least, greatest and union of the bits of some positive weights, at least one."""
-    threads = team.thread_count(None, len(weights))
-    cursor, found = team.new_cursor(), np.empty((threads, 3), np.uint64)
-    team.run(threads, span_bits, weight_bits(weights), cursor, 1 << 14, found, cursor=cursor)
+    threads = thread_count(None, len(weights))
+    found = np.empty((threads, 3), np.uint64)
+    run_team(span_bits, len(weights), threads, weight_bits(weights), found, chunk=1 << 14, serial_below=0)
     return int(found[:, 0].min()), int(found[:, 1].max()), int(np.bitwise_or.reduce(found[:, 2]))
 
 
@@ -138,8 +140,10 @@ def copy_kept(indptr, indices, data, new_indices, new_data):
 
 
 @kernel
-def first_unequal(indptr, indices, data, t_indptr, t_indices, t_data):
+def first_unequal(rows, columns):
     """The first off-diagonal place (row, column) where a matrix and its transpose differ, and how many edges do."""
+    indptr, indices, data = rows.indptr, rows.indices, rows.data
+    t_indptr, t_indices, t_data = columns.indptr, columns.indices, columns.data
     row = column = -1
     edges = 0
     for u in range(indptr.size - 1):
@@ -158,13 +162,15 @@ def first_unequal(indptr, indices, data, t_indptr, t_indices, t_data):
 
 
 @kernel
-def merge_rows(indptr, indices, data, t_indptr, t_indices, t_data, mode, write, ends, new_indices, new_data):
+def merge_directions(rows, columns, mode, write, merged):
     """Combine a matrix with its transpose, loops left out; a missing direction does not count.
 
-    Called twice: first with ``write`` false to fill ``ends`` (the new indptr), then with room for the entries.
+    Called twice: first with ``write`` false to fill the new indptr, then with room for the entries.
     """
+    indptr, indices, data = rows.indptr, rows.indices, rows.data
+    t_indptr, t_indices, t_data = columns.indptr, columns.indices, columns.data
     to = 0
-    ends[0] = 0
+    merged.indptr[0] = 0
     for u in range(indptr.size - 1):
         a, b = indptr[u], t_indptr[u]
         while a < indptr[u + 1] or b < t_indptr[u + 1]:
@@ -173,23 +179,23 @@ def merge_rows(indptr, indices, data, t_indptr, t_indices, t_data, mode, write, 
             v = min(va, vb)
             if v != u:
                 if write:
-                    new_indices[to] = v
+                    merged.indices[to] = v
                     if va != vb:
-                        new_data[to] = data[a] if va == v else t_data[b]
+                        merged.data[to] = data[a] if va == v else t_data[b]
                     elif mode == 0:
-                        new_data[to] = max(data[a], t_data[b])
+                        merged.data[to] = max(data[a], t_data[b])
                     elif mode == 1:
-                        new_data[to] = min(data[a], t_data[b])
+                        merged.data[to] = min(data[a], t_data[b])
                     elif mode == 2:
-                        new_data[to] = data[a] + t_data[b]
+                        merged.data[to] = data[a] + t_data[b]
                     elif data[a] != t_data[b]:  # halves first: a sum may be too large
-                        new_data[to] = data[a] / 2 + t_data[b] / 2
+                        merged.data[to] = data[a] / 2 + t_data[b] / 2
                     else:  # half of the least number would be 0
-                        new_data[to] = data[a]
+                        merged.data[to] = data[a]
                 to += 1
             a += va == v
             b += vb == v
-        ends[u + 1] = to
+        merged.indptr[u + 1] = to
 
 
 @kernel

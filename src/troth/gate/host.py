@@ -19,6 +19,7 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.gate import cpu as kernels
+from troth.gate.cpu import Entries
 from troth.gate.findings import FINGERPRINT, LEAST, LOOPS, MERGE, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
 from troth.gate.rules import (
     adds_as_truth,
@@ -212,8 +213,8 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
 
     n = len(indptr) - 1
     other = csr_array((data, indices, indptr), shape=(n, n)).tocsc()
-    rows, columns = (indptr, indices, data), (other.indptr, other.indices, other.data)
-    u, v, edges = kernels.first_unequal(*rows, *columns)
+    rows, columns = Entries(indptr, indices, data), Entries(other.indptr, other.indices, other.data)
+    u, v, edges = kernels.first_unequal(rows, columns)
     if edges == 0:  # equal values with unequal bits: 0.0 and -0.0
         return rows
     if symmetrize is None:
@@ -224,15 +225,14 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
     if sum_may_overflow(symmetrize, data):
         raise TrothError(f"{source.where}: a sum of two weights may be 2^63 or more; convert them to float64")
     kind = type_of_both(symmetrize, data.dtype)
-    rows = indptr, indices, data.astype(kind, copy=False)
-    columns = *columns[:2], columns[2].astype(kind, copy=False)
-    ends, none = np.empty(n + 1, np.int64), np.empty(0, rows[2].dtype)
-    mode = MERGE[symmetrize]
-    kernels.merge_rows(*rows, *columns, mode, False, ends, np.empty(0, np.int32), none)
-    merged, values = np.empty(ends[-1], np.int32), np.empty(ends[-1], rows[2].dtype)
-    kernels.merge_rows(*rows, *columns, mode, True, ends, merged, values)
+    rows, columns = (part._replace(data=part.data.astype(kind, copy=False)) for part in (rows, columns))
+    mode, ends = MERGE[symmetrize], np.empty(n + 1, np.int64)
+    merged = Entries(ends, np.empty(0, np.int32), np.empty(0, kind))
+    kernels.merge_directions(rows, columns, mode, False, merged)
+    merged = Entries(ends, np.empty(ends[-1], np.int32), np.empty(ends[-1], kind))
+    kernels.merge_directions(rows, columns, mode, True, merged)
     notes["symmetrized"] = edges
-    return ends, merged, values
+    return merged
 
 
 def _drop(where: str, indptr, indices, data, loops: int, notes: dict):

@@ -1,13 +1,70 @@
-"""How kernels are compiled.
+"""How kernels are compiled, and when they are compiled anew.
 
 Kernels take flat arrays and allocate nothing, so they need no reference counts, and they release the GIL. Numba counts
 references to every array that an inner function takes, with an atomic addition on a counter that all threads share; in
 a loop over short rows that costs up to three times the work itself and stops threads from scaling. ``_nrt=False`` turns
-it off, and makes an allocation in a kernel a compile error.
+it off, and makes an allocation in a kernel a compile error. The flag is private to Numba, so it is used with the
+versions that were tested; with any other, kernels are compiled without it and are slower.
+
+Numba keeps compiled kernels on disk, and renews those of a file when that file changes. A kernel also holds code and
+constants of the modules that its own imports, so here it is renewed when one of these changes as well.
 """
 
-from numba import njit
+from __future__ import annotations
 
-kernel = njit(nogil=True, cache=True, _nrt=False)
-inlined = njit(nogil=True, cache=True, _nrt=False, forceinline=True)  # small steps of a kernel
-spliced = njit(nogil=True, cache=True, _nrt=False, inline="always")  # the same before types are known: for hot loops
+import re
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import numba
+
+TESTED = (0, 62), (0, 68)  # the first and the last minor version of Numba with which ``_nrt=False`` was tested
+LEAN = {"_nrt": False} if TESTED[0] <= numba.version_info.short <= TESTED[1] else {}
+
+PACKAGE = Path(__file__).parents[1]
+IMPORT = re.compile(rf"^\s*from {PACKAGE.name}\b([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+
+
+@cache
+def _read(path: Path) -> tuple[bytes, tuple[Path, ...]]:
+    """The digest of a source file, and the files of the package that it imports."""
+    if not path.is_file():  # a name in a module, not a module
+        return b"", ()
+    text = path.read_text("utf-8")
+    found = []
+    for module, names in IMPORT.findall(text):
+        folder = PACKAGE.joinpath(*module.split("."))
+        found += [folder.with_suffix(".py"), *(folder / f"{name}.py" for name in re.findall(r"\w+", names))]
+    return sha256(text.encode()).digest(), tuple(found)
+
+
+@cache
+def digest_sources(path: Path) -> str:
+    """A digest of a source file and of all files of the package that it imports, directly or not."""
+    seen, waiting = {}, [path]
+    while waiting:
+        file = waiting.pop()
+        if file not in seen:
+            seen[file], more = _read(file)
+            waiting += more
+    return sha256(b"".join(seen[file] for file in sorted(seen))).hexdigest()
+
+
+def _compiler(cache: bool = True, **options) -> Callable:
+    def compiled(function: Callable) -> Callable:
+        dispatcher = numba.njit(nogil=True, cache=cache, **LEAN, **options)(function)
+        # Numba uses kept code whose stamp, made from the file alone, is this one.
+        kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+        if kept is not None:  # there is none for generators, nor where Numba is told not to compile
+            kept._source_stamp = kept._source_stamp, digest_sources(Path(function.__code__.co_filename))
+        return dispatcher
+
+    return compiled
+
+
+kernel = _compiler()
+inlined = _compiler(forceinline=True)  # small steps of a kernel
+spliced = _compiler(inline="always")  # the same before types are known: for hot loops
+generator = _compiler(cache=False, forceinline=True)  # part of kernels; Numba cannot use one that it kept on disk

@@ -13,19 +13,19 @@ import numpy as np
 from troth.kernels.atomics import fetch_add
 from troth.kernels.jit import kernel
 
-CHUNK = np.int64(2048)  # the largest chunk that ``chunk_size`` makes; a plain 2048 would compile its callees twice
+CHUNK = np.int64(2048)  # the largest chunk that ``chunk_size`` makes
 
 
-class Queue(NamedTuple):
+class VertexQueue(NamedTuple):
     """``items[: tail[0]]`` are in the queue."""
 
     items: np.ndarray
     tail: np.ndarray
 
 
-def new_queue(capacity: int, items: np.ndarray | None = None) -> Queue:
+def new_queue(capacity: int, items: np.ndarray | None = None) -> VertexQueue:
     """A queue with room for so many vertices, holding ``items`` or nothing."""
-    queue = Queue(np.empty(capacity, np.int32), np.zeros(16, np.int64))  # the length has a cache line of its own
+    queue = VertexQueue(np.empty(capacity, np.int32), np.zeros(16, np.int64))  # the length has a cache line of its own
     if items is not None:
         queue.items[: len(items)] = items
         queue.tail[0] = len(items)

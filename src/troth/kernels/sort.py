@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from troth.kernels.jit import kernel
-from troth.kernels.team import run
+from troth.kernels.team import chunks, run_team
 
 DIGITS = 256
 ONE = np.uint64(1)
@@ -22,25 +22,27 @@ RUN = np.uint64(12)  # the length up to which insertion sorts faster than mergin
 
 
 @kernel
-def count_digits(worker, bounds, keys, shift, flip, counts):
-    """counts[worker, d] = how many keys of the worker's block have digit d."""
-    own = counts[worker]
-    own[:] = 0
-    for i in range(np.uint64(bounds[worker]), np.uint64(bounds[worker + 1])):
-        own[(np.uint64(keys[i]) >> shift & LAST) ^ flip] += 1
+def count_digits(worker, cursor, chunk, bounds, keys, shift, flip, counts):
+    """counts[b, d] = how many keys of block b, which begins at bounds[b], have digit d."""
+    for b, _ in chunks(cursor, chunk, len(counts)):
+        own = counts[b]
+        own[:] = 0
+        for i in range(np.uint64(bounds[b]), np.uint64(bounds[b + 1])):
+            own[(np.uint64(keys[i]) >> shift & LAST) ^ flip] += 1
 
 
 @kernel
-def scatter(worker, bounds, keys, values, shift, flip, places, new_keys, new_values):
-    """Move the worker's block to where its digits go: ``places[worker, d]`` is the next place for digit d."""
-    own = places[worker]
-    for i in range(np.uint64(bounds[worker]), np.uint64(bounds[worker + 1])):
-        digit = (np.uint64(keys[i]) >> shift & LAST) ^ flip
-        to = np.uint64(own[digit])
-        own[digit] += 1
-        new_keys[to] = keys[i]
-        if values is not None:
-            new_values[to] = values[i]
+def scatter(worker, cursor, chunk, bounds, keys, values, shift, flip, places, new_keys, new_values):
+    """Move blocks to where their digits go: ``places[b, d]`` is the next place for digit d of block b."""
+    for b, _ in chunks(cursor, chunk, len(places)):
+        own = places[b]
+        for i in range(np.uint64(bounds[b]), np.uint64(bounds[b + 1])):
+            digit = (np.uint64(keys[i]) >> shift & LAST) ^ flip
+            to = np.uint64(own[digit])
+            own[digit] += 1
+            new_keys[to] = keys[i]
+            if values is not None:
+                new_values[to] = values[i]
 
 
 def radix_sort(
@@ -58,19 +60,21 @@ def radix_sort(
     ([1, 1, 3, 300], [1, 3, 0, 2])
     """
     n = len(keys)
-    threads = min(threads, n // SHARE + 1)
+    threads = min(threads, n // SHARE + 1)  # and as many blocks, each taken whole
+    blocks = {"chunk": 1, "serial_below": 0}
     bounds = np.linspace(0, n, threads + 1).astype(np.int64)
     counts = np.empty((threads, DIGITS), np.int64)
     flip = LAST if descending else np.uint64(0)
     new_keys, new_values = np.empty_like(keys), None if values is None else np.empty_like(values)
     for byte in range(keys.itemsize):
         shift = np.uint64(8 * byte)
-        run(threads, count_digits, bounds, keys, shift, flip, counts)
+        run_team(count_digits, threads, threads, bounds, keys, shift, flip, counts, **blocks)
         if counts.sum(axis=0).max() == n:
             continue
         # Digit after digit and, within a digit, block after block: that is what keeps equal keys in order.
         ends = counts.T.ravel().cumsum().reshape(DIGITS, threads).T
-        run(threads, scatter, bounds, keys, values, shift, flip, ends - counts, new_keys, new_values)
+        given = bounds, keys, values, shift, flip, ends - counts
+        run_team(scatter, threads, threads, *given, new_keys, new_values, **blocks)
         keys, new_keys, values, new_values = new_keys, keys, new_values, values
     return keys, values
 

@@ -4,8 +4,12 @@ Kernels release the GIL, so plain Python threads run them side by side. This is 
 because it is safe when several Python threads call troth at once, takes any number of threads in any call, answers
 Ctrl-C, and compiles faster.
 
-Work is handed out in chunks from a shared cursor: ``take`` returns the next chunk's start. Moving the cursor past the
-end is how a kernel is stopped early, so an interrupt needs no second flag.
+A kernel is ``kernel(worker, cursor, chunk, ...)``, inputs first and outputs last, and its outer loop is always
+
+    for start, stop in chunks(cursor, chunk, n):
+
+which takes chunks of 0..n-1 from the cursor that all workers share. Moving the cursor past the end is how a kernel is
+stopped early, so an interrupt needs no second flag.
 """
 
 from __future__ import annotations
@@ -19,12 +23,13 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.kernels.atomics import fetch_add
-from troth.kernels.jit import inlined
+from troth.kernels.jit import generator, inlined
 from troth.validate import MAX_THREADS
 
 TICK = 0.1  # seconds between two looks at a running kernel: for Ctrl-C (needed on Windows) and for progress
 FAR = np.int64(2**62)
 SERIAL_BELOW = 256  # items; waking threads would cost more
+CALLER = 0  # threads: the calling one
 
 _pool: ThreadPoolExecutor | None = None
 _lock = threading.Lock()
@@ -76,52 +81,69 @@ def new_cursor() -> np.ndarray:
 
 @inlined
 def take(cursor, chunk):
-    """The start of the next chunk; the caller stops when it is at or past the end."""
+    """The start of the next chunk, perhaps at or past the end."""
     return fetch_add(cursor, np.uint64(0), np.int64(chunk))
 
 
-def run(
-    threads: int,
+@generator
+def chunks(cursor, chunk, total):
+    """The chunks (start, stop) of 0..total-1 that this worker gets: the loop of every kernel of a team."""
+    start = take(cursor, chunk)
+    while start < total:
+        yield start, min(start + chunk, total)
+        start = take(cursor, chunk)
+
+
+def run_team(
     kernel: Callable,
+    total: int,
+    threads: int,
     *args,
+    chunk: int | None = None,
+    serial_below: int | None = None,
     cursor: np.ndarray | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list:
-    """Run ``kernel(worker, *args)`` for worker = 0..threads-1 and return the results in that order.
+    """Run ``kernel(worker, cursor, chunk, *args)`` for worker = 0..threads-1, who share the items 0..total-1.
 
     Parameters
     ----------
+    threads
+        CALLER: the calling thread works itself, and Ctrl-C has to wait for it
+    chunk
+        items that a worker takes at a time; by default what ``chunk_size`` says
+    serial_below
+        with fewer items than that, by default SERIAL_BELOW, the calling thread works itself as well
     cursor
-        the array from which the kernel takes its chunks; on an interrupt it is moved past the end
+        where others, say MPI ranks, take chunks of the same items: theirs
     progress
-        called now and then with the cursor's value
+        called now and then, and at the end, with how many items were taken
+
+    Returns
+    -------
+    What the workers return, in their order. After an interrupt the cursor is past the end: that stops the workers.
     """
+    cursor = new_cursor() if cursor is None else cursor
+    if threads == CALLER or total < (SERIAL_BELOW if serial_below is None else serial_below):
+        found = [kernel(0, cursor, chunk or max(1, total), *args)]
+        if progress is not None:
+            progress(total)
+        return found
+    chunk = chunk or chunk_size(total, threads)
     if threads == 1 and threading.current_thread() is not threading.main_thread():
-        return [kernel(0, *args)]
+        return [kernel(0, cursor, chunk, *args)]
     pool, jobs = _get_pool(), []
     try:
-        jobs.extend(pool.submit(kernel, worker, *args) for worker in range(threads))
+        jobs.extend(pool.submit(kernel, worker, cursor, chunk, *args) for worker in range(threads))
         while True:
             _, running = wait(jobs, TICK)
-            if progress is not None and cursor is not None:
+            if progress is not None:
                 progress(int(cursor[0]))
             if not running:
                 return [job.result() for job in jobs]
     except BaseException as error:
         if isinstance(error, RuntimeError) and not jobs:  # a thread that outlives the main one gets no helpers
-            return [kernel(worker, *args) for worker in range(threads)]
-        if cursor is not None:
-            cursor[0] = FAR
+            return [kernel(worker, cursor, chunk, *args) for worker in range(threads)]
+        cursor[0] = FAR
         wait(jobs)
         raise
-
-
-def over(total: int, threads: int, work: Callable, *args, progress: Callable[[int], None] | None = None) -> list:
-    """Run ``work(worker, cursor, chunk, *args)`` on a team whose workers take chunks of 0..total-1."""
-    cursor = new_cursor()
-    if total < SERIAL_BELOW:
-        found = [work(0, cursor, SERIAL_BELOW, *args)]
-        if progress is not None:
-            progress(total)
-        return found
-    return run(threads, work, cursor, chunk_size(total, threads), *args, cursor=cursor, progress=progress)

@@ -32,6 +32,7 @@ from troth.graph import Graph
 from troth.inputs import MAX_VERTICES
 from troth.io.csr import CSR, open_csr
 from troth.kernels.jit import kernel
+from troth.kernels.team import CALLER, run_team
 from troth.mpi.partitioning import Owners, make_partition
 from troth.order import PRIORITY_BITS, mix64, weight_bits
 from troth.ranks.exchange import reduce, scatter_to_owners, starts_of
@@ -191,9 +192,7 @@ def _check_rows(source: str, comm: Any, n: int, own: np.ndarray, found: CSR) -> 
 @kernel
 def fill_lattice(
     own: Array,
-    depth: int,
-    height: int,
-    width: int,
+    shape: tuple[int, int, int],
     unknowns: int,
     offsets: Array,
     fill: bool,
@@ -203,7 +202,7 @@ def fill_lattice(
     """The rows of the own vertices of a lattice: lengths first, then the entries."""
     for i in range(own.size):
         at = indptr[i] if fill else 0
-        at = lattice_row(np.int64(own[i]), depth, height, width, unknowns, offsets, fill, at, indices)
+        at = lattice_row(np.int64(own[i]), shape, unknowns, offsets, fill, at, indices)
         if not fill:
             indptr[i + 1] = at
 
@@ -256,10 +255,10 @@ class Parts:
         n = prod(shape) * unknowns
         self._split(n, lambda: even_blocks(n, self.comm.size))
         indptr = np.zeros(len(self.own) + 1, np.int64)
-        fill_lattice(self.own, *shape, unknowns, offsets, False, indptr, np.empty(0, np.int32))
+        fill_lattice(self.own, shape, unknowns, offsets, False, indptr, np.empty(0, np.int32))
         np.cumsum(indptr, out=indptr)
         ends = np.empty(indptr[-1], np.int32)
-        fill_lattice(self.own, *shape, unknowns, offsets, True, indptr, ends)
+        fill_lattice(self.own, shape, unknowns, offsets, True, indptr, ends)
         return indptr, ends
 
     def _drawn(self, n: int, *draws: tuple) -> Rows:
@@ -283,7 +282,7 @@ class Parts:
             for batch in range(rank * batches, (rank + 1) * batches):
                 first, last = (count * place // (size * batches) for place in (batch, batch + 1))
                 row, col = np.empty((2, 2, last - first), np.int32)
-                DRAWS[name](first, last, first, *args, row[0], col[0])
+                run_team(DRAWS[name], last - first, CALLER, first, *args, row[0], col[0])
                 row[1], col[1] = col[0], row[0]
                 yield row.ravel(), col.ravel()
 

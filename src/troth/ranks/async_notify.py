@@ -37,7 +37,7 @@ from troth.order import Order
 from troth.ranks import shared
 from troth.ranks.exchange import Backoff
 from troth.ranks.graph import DistGraph
-from troth.ranks.notify import COUNT, DONE, SLOTS, Mail, Queue, Rank
+from troth.ranks.notify import COUNT, DONE, SLOTS, Mail, NoticeQueue, Rank
 
 
 def run(
@@ -66,7 +66,7 @@ def run(
     return rank.finish({"turns": turns, **queue.stats()})
 
 
-class AsyncQueue(Queue):
+class AsyncQueue(NoticeQueue):
     """A queue that is read while others write to it, so that all is done by accumulate operations."""
 
     def __init__(self, rank: Rank, comm, capacity: int | None) -> None:

@@ -55,5 +55,5 @@ def run(graph: DistGraph, order: Order, context: Context) -> Result:
         backoff.pause(idle=changed == 0 and kept == before)
     shared.free()  # others may still read the words of this rank: it waits for them here, outside the loop
     found = np.empty(owned, np.int32)
-    steps.read_mates(part, mate, word, found)
+    steps.words_to_mates(part, mate, word, found)
     return Result(found, {"polls": polls, "bytes": shared.bytes, "messages": shared.messages}, {})

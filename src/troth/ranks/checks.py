@@ -13,13 +13,13 @@ import numpy as np
 
 from troth.cpu.checks import BLOCK, add_blocks, add_in_order, make_units, start, sweep
 from troth.kernels.jit import kernel
-from troth.kernels.team import new_cursor
+from troth.kernels.team import CALLER, run_team
 from troth.order import MASK, PRIORITY_BITS, weight_bits
 from troth.ranks.exchange import reduce, scatter_to_owners
 from troth.ranks.graph import DistGraph
 from troth.ranks.partition import even_blocks
 from troth.ranks.rows import entry_of, name_of, part_of
-from troth.rows import plain_weights
+from troth.rows import number_rows_of
 
 
 @kernel
@@ -87,7 +87,7 @@ def add_held(graph: DistGraph, held: np.ndarray) -> int | float:
         return (high << 32) + low
     part = in_order(graph, held.view(graph.weights.dtype))
     sums = np.empty(-(-len(part) // BLOCK))
-    add_blocks(0, new_cursor(), BLOCK, None, part, sums)
+    run_team(add_blocks, len(part), CALLER, None, part, sums, chunk=BLOCK)
     counts = comm.allgather(len(sums))
     found = np.empty(sum(counts))
     comm.Allgatherv(sums, [found, counts])
@@ -143,17 +143,16 @@ class RankChecks:
     def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
         """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
         graph, owned = self.graph, self.graph.owned
-        self._units, self._weights = make_units(graph), plain_weights(graph)
+        self._units, self._rows = make_units(graph), number_rows_of(graph)
         self._y, self._fresh = (np.empty(len(graph.globals), np.int64) for _ in range(2))
-        own = held[:owned].view(self._weights.dtype)
-        halves = start(0, new_cursor(), max(1, owned), graph.own, mate[:owned], own, self._units, self._y)
+        own = held[:owned].view(self._rows.weights.dtype)
+        [halves] = run_team(start, owned, CALLER, graph.own, mate[:owned], own, self._units, self._y)
         return self._total(halves), int(self._units.exponent)
 
     def sweep_dual(self) -> int:
         """One sweep; the sum of y after it."""
         self.to_ghosts(self._y)
-        rows = self.graph.indptr, self.graph.indices, self._weights
-        halves = sweep(0, new_cursor(), max(1, self.graph.owned), *rows, self._units, self._y, self._fresh)
+        [halves] = run_team(sweep, self.graph.owned, CALLER, self._rows, self._units, self._y, self._fresh)
         self._y, self._fresh = self._fresh, self._y
         return self._total(halves)
 

@@ -219,7 +219,7 @@ def _range(comm, weights: np.ndarray) -> tuple[int, int, int]:
 
 
 @kernel
-def copy_rows(own, begins, values, starts, rows):
+def gather_rows(own, begins, values, starts, rows):
     """rows = the rows begins[v]..begins[v + 1] - 1 of ``values`` for all v in ``own``, one after another."""
     for i in range(own.size):
         shift = begins[own[i]] - starts[i]
@@ -231,6 +231,6 @@ def take_rows(comm, n: int, partition, own: np.ndarray, indptr, indices, weights
     """The part of CSR arrays, perhaps mapped ones: only the own rows are read."""
     starts = starts_of(np.asarray(indptr[own + np.int64(1)] - indptr[own]))
     ends, held = np.empty(starts[-1], np.int32), np.empty(starts[-1], weights.dtype)
-    copy_rows(own, indptr, indices, starts, ends)
-    copy_rows(own, indptr, weight_bits(weights), starts, weight_bits(held))
+    gather_rows(own, indptr, indices, starts, ends)
+    gather_rows(own, indptr, weight_bits(weights), starts, weight_bits(held))
     return assemble(comm, n, partition, own, starts, ends, held)

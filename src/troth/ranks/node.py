@@ -63,7 +63,7 @@ class Node:
             at += _room(length, kind)
         cursor, indptr, indices, bits, state = arrays
         self._place_rows(graph, part, indptr)
-        copy_rows(part, indptr, indices, bits)
+        share_rows(part, indptr, indices, bits)
         self.sync()
         self.graph, self.arrays = weakref.ref(graph), SharedRows(indptr, indices, bits, state, cursor)
         return self.arrays
@@ -113,7 +113,7 @@ class Node:
 
 
 @kernel
-def copy_rows(part, indptr, indices, bits):
+def share_rows(part, indptr, indices, bits):
     """The own rows, with global numbers, to their places."""
     for v in range(part.owned):
         at = indptr[part.names[v]]

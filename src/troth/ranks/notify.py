@@ -7,9 +7,9 @@ Nothing is lost: u's owner writes word[u], *then* reads word[v]; v's owner write
 least one of the reads sees the other's write: u does not fall asleep, or v's owner posts a notice about u. So the order
 is publish, flush, read, for one vertex or for a batch.
 
-Transports: ``Queue`` is the report's, a queue in a window of its owner; the words are read one-sidedly. ``Mail`` does
-without windows: a notice carries the word of the one because of whom it is sent, and goes to everyone concerned, since
-nobody can look whether it is needed.
+Transports: ``NoticeQueue`` is the report's, a queue in a window of its owner; the words are read one-sidedly. ``Mail``
+does without windows: a notice carries the word of the one because of whom it is sent, and goes to everyone concerned,
+since nobody can look whether it is needed.
 """
 
 from __future__ import annotations
@@ -101,14 +101,14 @@ class Rank:
             counts["bytes"] += self.shared.bytes
             counts["messages"] += self.shared.messages
         found = np.empty(self.graph.owned, np.int32)
-        steps.read_mates(self.part, self.mate, self.word, found)
+        steps.words_to_mates(self.part, self.mate, self.word, found)
         return Result(found, counts, {})
 
 
 # ---- one-sided ----
 
 
-class Queue:
+class NoticeQueue:
     """The queues of all ranks in a window: count, done, and slots that hold -1 where nothing was written."""
 
     def __init__(self, rank: Rank, comm, capacity: int | None) -> None:

@@ -15,10 +15,10 @@ from troth.kernels.jit import inlined, kernel
 from troth.order import priority
 from troth.ranks.rows import entry_of, name_of
 
-CHANGED, ASKING, NEWLY, WORK, NOTICES, OPEN = range(6)  # the counters of ``Lists``
+CHANGED, ASKING, NEWLY, WORK, NOTICES, OPEN = range(6)  # the counters of ``StepLists``
 
 
-class Lists(NamedTuple):
+class StepLists(NamedTuple):
     """What the steps of the notifying variants fill; ``counts`` says how long each list is."""
 
     changed: np.ndarray  # own vertices whose word is to be published
@@ -33,14 +33,14 @@ class Lists(NamedTuple):
     counts: np.ndarray  # OPEN counts the own vertices that are not finished
 
 
-def new_lists(owned: int, ghosts: int, crossing: int) -> Lists:
+def new_lists(owned: int, ghosts: int, crossing: int) -> StepLists:
     """All own vertices are to look; at most two notices wait for each crossing edge."""
     counts = np.zeros(16, np.int64)
     counts[WORK] = counts[OPEN] = owned
     rows = [np.empty(owned, np.int32) for _ in range(3)]
     work, waiting = np.arange(owned, dtype=np.int32), np.ones(owned, np.bool_)
     notices = [np.empty(2 * crossing + owned, np.int32) for _ in range(2)]
-    return Lists(*rows, work, waiting, *notices, np.zeros(ghosts, np.bool_), np.zeros(owned, np.bool_), counts)
+    return StepLists(*rows, work, waiting, *notices, np.zeros(ghosts, np.bool_), np.zeros(owned, np.bool_), counts)
 
 
 @inlined
@@ -282,7 +282,7 @@ def push_records(part, places, about, because, word, records):
 
 
 @kernel
-def read_mates(part, mate, word, out):
+def words_to_mates(part, mate, word, out):
     """The mates of matched vertices, by global number; -1 for the others."""
     for u in range(out.size):
         out[u] = np.int32(name_of(part, mate[u])) if word[u] & 1 else np.int32(-1)

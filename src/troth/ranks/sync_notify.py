@@ -34,7 +34,7 @@ from troth.contract import Context, Result
 from troth.order import Order
 from troth.ranks.exchange import barrier, sum_over
 from troth.ranks.graph import DistGraph
-from troth.ranks.notify import COUNT, SLOTS, Mail, Queue, Rank
+from troth.ranks.notify import COUNT, SLOTS, Mail, NoticeQueue, Rank
 
 
 def run(
@@ -49,7 +49,7 @@ def run(
     """The engine; see ``contract.py``."""
     comm = context.comm
     rank = Rank(graph, order, comm, transport, batch)
-    queue = Mail(rank, comm) if rank.pushes else Queue(rank, comm, capacity)
+    queue = Mail(rank, comm) if rank.pushes else NoticeQueue(rank, comm, capacity)
     around = graph.neighbourhood()
     rounds = 0
     while True:
@@ -71,7 +71,7 @@ def run(
     return rank.finish({"rounds": rounds, **counts})
 
 
-def _post_and_read(rank: Rank, queue: Queue, comm) -> int:
+def _post_and_read(rank: Rank, queue: NoticeQueue, comm) -> int:
     """Post all prepared notifications; barrier; read all and append to myV. Returns how many found no room."""
     queue.prepare()
     left = sum(queue.reserve(slot) for slot in range(len(queue.kept)) if len(queue.kept[slot]))

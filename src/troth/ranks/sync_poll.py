@@ -64,5 +64,5 @@ def run(graph: DistGraph, order: Order, context: Context) -> Result:
             break
     shared.free()
     found = np.empty(owned, np.int32)
-    steps.read_mates(part, mate, word, found)
+    steps.words_to_mates(part, mate, word, found)
     return Result(found, {"rounds": rounds, "bytes": shared.bytes, "messages": shared.messages}, {})

@@ -37,6 +37,11 @@ def _add(array, index, value):
     return before
 
 
+def _run_alone(kernel, total, threads, *args, chunk=None, **options):
+    size = total if total < team.SERIAL_BELOW else team.chunk_size(total, threads)
+    return [kernel(0, team.new_cursor(), chunk or max(1, size), *args)]
+
+
 # What replaces atomic instructions and the team of threads when there is one worker.
 ALONE: dict[Any, Callable] = {
     atomics.load: lambda array, index: array[index],
@@ -44,7 +49,7 @@ ALONE: dict[Any, Callable] = {
     atomics.compare_and_swap: _exchange,
     atomics.fetch_add: _add,
     atomics.prefetch: lambda array, index: None,
-    team.run: lambda threads, kernel, *args, cursor=None, progress=None: [kernel(0, *args)],
+    team.run_team: _run_alone,
 }
 
 
@@ -67,7 +72,7 @@ def interpret(engine: Callable, watcher: Any) -> Callable:
     >>> from troth.order import make_order
     >>> class Watcher:
     ...     def on_check_handshaking(self, at):
-    ...         print("round", at.r, "hands", at.strongest)
+    ...         print("round", at.r, "hands", at.work.strongest)
     >>> found = interpret(run, Watcher())(as_graph(([0, 1], [1, 2], [2, 3])), make_order(), Context(threads=1))
     round 0 hands [1 2 1]
     >>> found.mates

@@ -28,7 +28,7 @@ class BlueRed(Story):
 
     def on_colour_active(self, at) -> Watching:
         yield
-        self.colour = [COLOURS.get(colour, "") for colour in at.colour.tolist()]
+        self.colour = [COLOURS.get(colour, "") for colour in at.work.colour.tolist()]
         self.points = [-1] * self.graph.n
         self.processed = {v for v, colour in enumerate(self.colour) if not colour}
         blue, red = (self.colour.count(word) for word in ("blue", "red"))
@@ -37,7 +37,7 @@ class BlueRed(Story):
 
     def on_propose(self, at) -> Watching:
         yield
-        self.points = at.proposal.tolist()
+        self.points = at.work.proposal.tolist()
         asking = [v for v, red in enumerate(self.points) if red >= 0]
         arrows = [Arrow(v, self.points[v]) for v in asking]
         caption = f"{self.names(asking)} {plural(asking, 'proposes to a red neighbour', 'propose to red neighbours')}."
@@ -48,7 +48,7 @@ class BlueRed(Story):
     def on_respond(self, at) -> Watching:
         self.answers: list[tuple[int, int]] = []
         yield
-        self.mate = at.mate.tolist()
+        self.mate = at.work.mate.tolist()
         if self.answers:
             for v in range(self.graph.n):
                 self.points[v] = -1

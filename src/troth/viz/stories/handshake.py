@@ -32,21 +32,23 @@ class Handshake(Story):
         self.frame("extend", caption, (v for v, s in enumerate(self.points) if s >= 0))
 
     def on_check_handshaking(self, at) -> Watching:
-        before = at.mate.copy()
+        before = at.work.mate.copy()
         yield
-        newly = [(u, int(v)) for u, v in enumerate(at.mate) if v > u and before[u] < 0]
+        newly = [(u, int(v)) for u, v in enumerate(at.work.mate) if v > u and before[u] < 0]
         shaking = [x for pair in newly for x in pair]
         self.frame("check", f"Round {int(at.r) + 1}: hands meet on {self.pairs(newly)}.", shaking)
-        self.mate = at.mate.tolist()
+        self.mate = at.work.mate.tolist()
         for v in shaking:
             self.points[v] = -1
         self.frame("pack", "They match, and the other edges at them drop out.")
 
     def on_look_again(self, at) -> Watching:
-        before = at.strongest.copy()
+        before = at.work.strongest.copy()
         yield
-        again = [v for v, s in enumerate(at.strongest) if s != before[v]]
-        self.points = [s if mate < 0 else -1 for s, mate in zip(at.strongest.tolist(), at.mate.tolist(), strict=True)]
+        again = [v for v, s in enumerate(at.work.strongest) if s != before[v]]
+        self.points = [
+            s if mate < 0 else -1 for s, mate in zip(at.work.strongest.tolist(), at.work.mate.tolist(), strict=True)
+        ]
         if again:
             nobody = [v for v in again if self.points[v] < 0]
             looks = plural(

@@ -28,7 +28,7 @@ class LocallyDominant(Story):
     hands = True
 
     def on_process_queue(self, at) -> None:
-        queue = at.queue.items[at.start : at.stop].tolist()
+        queue = at.work.queue.items[at.start : at.stop].tolist()
         caption = f"Q holds {self.names(queue)}. Whoever wanted one of them must look again."
         self.frame("queue", caption, queue)
 
@@ -47,6 +47,6 @@ class LocallyDominant(Story):
         t, _ = yield
         s, t = int(at.s), int(t)
         if t >= 0:
-            self.mate[s], self.mate[t] = int(at.mate[s]), int(at.mate[t])
+            self.mate[s], self.mate[t] = int(at.work.mate[s]), int(at.work.mate[t])
             caption = f"{self.name(t)} wants {self.name(s)} as well: no edge at either is heavier. They match."
             self.frame("match", caption, [s], [t])

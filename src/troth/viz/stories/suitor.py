@@ -6,7 +6,7 @@ where all weights are equal; and with sorted rows (``presort``), which is Algori
 
 from __future__ import annotations
 
-from troth.cpu.suitor import LOST, NONE
+from troth.cpu.offers import LOST, NONE
 from troth.viz.story import Arrow, Story, Watching
 
 QUEUE = {
@@ -79,8 +79,8 @@ class Suitor(Story):
             self.frame("wait", f"{self.name(at.u)} joins the queue and will look again.", [at.u])
 
     def on_make_offer(self, at) -> Watching:
-        u, v = self.vertex(at.rank), self.vertex(at.key)
-        rival = self.vertex(at.state[v]) if at.state[v] else -1
+        u, v, held = self.vertex(at.offer), int(at.v), at.offers.state[at.v]
+        rival = self.vertex(held) if held else -1
         if not self.looked:
             holding = f", who holds {self.name(rival)}'s of {self.weight(rival, v)}" if rival >= 0 else ""
             caption = f"{self.name(u)} makes an offer of {self.weight(u, v)} to {self.name(v)}{holding}."
@@ -112,14 +112,20 @@ class Suitor(Story):
         return f"An offer of {more} beats one of {less}"
 
     def on_look(self, at) -> Watching:
-        u, best = int(at.u), (yield)
-        if best == NONE:
+        e = yield
+        self._looked(int(at.u), int(at.rows.indices[e]) if e >= 0 else -1)
+
+    def on_look_short(self, at) -> Watching:
+        key = yield
+        self._looked(int(at.u), self.vertex(key) if key else -1)
+
+    on_look_exactly = on_look
+
+    def _looked(self, u: int, v: int) -> None:
+        if v < 0:
             self.processed.add(u)
             self.frame("none", f"{self.name(u)} finds nobody who would take its offer, and stays alone.", [u])
             return
-        v = self.vertex(best)
         caption = f"{self.name(u)} looks at its row: of those who would take its offer, {self.name(v)} is the heaviest."
         self.frame("look", caption, [u], [v], [Arrow(u, v)])
         self.looked = True
-
-    on_look_short = on_look_exactly = on_look

@@ -1,0 +1,264 @@
+"""Merging the rows of pairs: the kernels that ``coarsen.py`` spends its time in, and which keys they merge by.
+
+What costs is bringing each row into order without branches that no processor can predict:
+
+1. *Short rows*, up to 32 entries: an entry's place is the number of keys below its own, counted by one or two vector
+   instructions. Equal neighbours have equal places, and that is where their weights add up.
+2. *Long rows*: weights add up in an array that has room for every coarse vertex, and a bitmap remembers which were met;
+   its set bits, in order, are the row. Two more bitmaps say which words of the one below are not zero, unless the row
+   is so long that most are not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from troth.kernels.atomics import fetch_add, prefetch
+from troth.kernels.bits import LANES, count_below, trailing_zeros
+from troth.kernels.jit import inlined, kernel
+from troth.kernels.team import chunks, new_cursor
+from troth.order import ONE
+
+ZERO = np.uint64(0)
+WORD = np.uint64(6)  # bits of a bit's number
+LAST = np.uint64(63)
+FIRST, SECOND = np.uint32(0), np.uint32(1)
+SIDE = np.uint32(1)
+TOO_MUCH = np.uint64(2**63)  # what a sum of integers becomes where it is that or more
+
+
+class ShortScratch(NamedTuple):
+    """For short rows; all workers' arrays, or those of one."""
+
+    keys: np.ndarray
+    values: np.ndarray
+    sums: np.ndarray
+    owner: np.ndarray
+
+
+class LongScratch(NamedTuple):
+    """For long rows; all workers' arrays, or those of one. Sums and bitmaps are 0 between two rows."""
+
+    sums: np.ndarray
+    bits: np.ndarray
+    words: np.ndarray
+    groups: np.ndarray
+
+
+class Blocks(NamedTuple):
+    """New rows in blocks of equal number, one behind the other, wherever there was room."""
+
+    taken: np.ndarray  # how much room is taken, as a cursor
+    places: np.ndarray  # where each block begins
+    lengths: np.ndarray  # lengths[c + 1]: of the row of c
+    indices: np.ndarray
+    weights: np.ndarray
+
+
+def new_scratch(threads: int, count: int, kind: np.dtype) -> tuple[ShortScratch, LongScratch]:
+    """Scratch of workers who make the rows of so many coarse vertices; sums are of this kind."""
+    words = (count >> 6) + 1
+    groups = (words >> 6) + 1
+    short = ShortScratch(
+        np.zeros((threads, LANES + 1), np.uint32),
+        np.empty((threads, LANES + 1), kind),
+        np.zeros((threads, 2 * LANES), kind),
+        np.empty((threads, LANES), np.uint32),
+    )
+    long = LongScratch(
+        np.zeros((threads, 2 * count), kind),  # the system gives zeros page by page, when they are touched
+        np.zeros((threads, words), np.uint64),
+        np.zeros((threads, groups), np.uint64),
+        np.zeros((threads, (groups >> 6) + 1), np.uint64),
+    )
+    return short, long
+
+
+def new_blocks(count: int, size: int, indices: np.ndarray, weights: np.ndarray) -> Blocks:
+    """Blocks of ``size`` rows for so many rows, in these arrays."""
+    return Blocks(new_cursor(), np.empty(-(-count // size), np.int64), np.zeros(count + 1, np.int64), indices, weights)
+
+
+# ---- sums ----
+
+
+def joined(straight, crossed):
+    """The weight of a coarse edge from its two parts; compiled code only."""
+    raise NotImplementedError("joined is for compiled code")
+
+
+@overload(joined, inline="always")
+def _joined(straight, crossed):
+    if isinstance(straight, types.Float):
+        return lambda straight, crossed: straight + crossed
+    # Two weights below 2^63 fit 64 bits, and so do two such sums, unless one of them is too much by itself.
+    return lambda straight, crossed: straight + crossed if (straight | crossed) < TOO_MUCH else TOO_MUCH
+
+
+# ---- short rows ----
+
+
+@inlined
+def list_row(rows, code, v, side, own, count, short):
+    """Append the keys and weights of v's row, loops left out, to the ``count`` that are there."""
+    for e in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + ONE])):
+        key = code[np.uint32(rows.indices[e])] ^ side
+        short.keys[count] = key
+        short.values[count] = rows.weights[e]
+        count += np.uint64(key >> SIDE != own)
+    return count
+
+
+@inlined
+def write_short(count, zero, to, short, blocks):
+    """Write the row of some keys in order; returns where it ends.
+
+    Keys beyond ``count`` are left from rows before: they shift all places alike, and none beyond the lanes.
+    """
+    keys, sums = short.keys, short.sums
+    filled = ZERO
+    for i in range(count):
+        even = keys[i] & ~SIDE
+        place = count_below(keys, even)
+        short.owner[place] = even >> SIDE
+        sums[place + place + np.uint64(keys[i] & SIDE)] += short.values[i]
+        filled |= ONE << place
+    while filled:
+        place = trailing_zeros(filled)
+        filled &= filled - ONE
+        blocks.indices[to] = short.owner[place]
+        blocks.weights[to] = joined(sums[place + place], sums[place + place + ONE])
+        sums[place + place] = sums[place + place + ONE] = zero
+        to += ONE
+    return to
+
+
+# ---- long rows ----
+
+
+@inlined
+def add_row(rows, code, v, side, sparse, long):
+    """Add the weights of v's row to the sums of their keys, and set the bits of the coarse vertices."""
+    for e in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + ONE])):
+        key = np.uint64(code[np.uint32(rows.indices[e])] ^ side)
+        long.sums[key] += rows.weights[e]
+        c = key >> ONE
+        long.bits[c >> WORD] |= ONE << (c & LAST)
+        if sparse:
+            word = c >> WORD
+            long.words[word >> WORD] |= ONE << (word & LAST)
+            group = word >> WORD
+            long.groups[group >> WORD] |= ONE << (group & LAST)
+
+
+@inlined
+def write_word(word, zero, to, long, blocks):
+    """Write the entries of one word of the bitmap; it and their sums are 0 again."""
+    left, sums = long.bits[word], long.sums
+    long.bits[word] = ZERO
+    while left:
+        c = word << WORD | trailing_zeros(left)
+        left &= left - ONE
+        blocks.indices[to] = c
+        blocks.weights[to] = joined(sums[c + c], sums[c + c + ONE])
+        sums[c + c] = sums[c + c + ONE] = zero
+        to += ONE
+    return to
+
+
+@inlined
+def write_long(sparse, zero, to, long, blocks):
+    """Write the row of all set bits in order; returns where it ends."""
+    if not sparse:
+        for word in range(np.uint64(len(long.bits))):
+            to = write_word(word, zero, to, long, blocks)
+        return to
+    for i in range(np.uint64(len(long.groups))):
+        some_groups = long.groups[i]
+        long.groups[i] = ZERO
+        while some_groups:
+            group = i << WORD | trailing_zeros(some_groups)
+            some_groups &= some_groups - ONE
+            some_words = long.words[group]
+            long.words[group] = ZERO
+            while some_words:
+                word = group << WORD | trailing_zeros(some_words)
+                some_words &= some_words - ONE
+                to = write_word(word, zero, to, long, blocks)
+    return to
+
+
+# ---- rows ----
+
+
+@kernel
+def merge_members(worker, cursor, chunk, rows, clusters, zero, all_short, all_long, blocks):
+    """Write the rows of the coarse graph, block by block, to where there is room; ``zero`` is that of the sums."""
+    short = ShortScratch(
+        all_short.keys[worker], all_short.values[worker], all_short.sums[worker], all_short.owner[worker]
+    )
+    long = LongScratch(all_long.sums[worker], all_long.bits[worker], all_long.words[worker], all_long.groups[worker])
+    first, mate, code, indptr = clusters.first, clusters.mate, clusters.code, rows.indptr
+    count = len(first)
+    for start, stop in chunks(cursor, chunk, count):
+        room = np.int64(0)
+        for c in range(np.uint64(start), np.uint64(stop)):
+            v, u = np.uint64(first[c]), mate[first[c]]
+            room += indptr[v + ONE] - indptr[v]
+            if u >= 0:
+                second = np.uint64(u)
+                room += indptr[second + ONE] - indptr[second]
+                prefetch(rows.indices, np.uint64(indptr[second]))  # the first members' rows come in order by themselves
+                prefetch(rows.weights, np.uint64(indptr[second]))
+        at = fetch_add(blocks.taken, ZERO, room)
+        blocks.places[start // chunk] = at
+        to = np.uint64(at)
+        for c in range(np.uint64(start), np.uint64(stop)):
+            begin = to
+            v, u = np.uint64(first[c]), mate[first[c]]
+            second = np.uint64(u if u >= 0 else first[c])
+            entries = np.uint64(indptr[v + ONE] - indptr[v])
+            if u >= 0:
+                entries += np.uint64(indptr[second + ONE] - indptr[second])
+            own = np.uint32(c)
+            if entries <= LANES:
+                k = list_row(rows, code, v, FIRST, own, ZERO, short)
+                if u >= 0:
+                    k = list_row(rows, code, second, SECOND, own, k, short)
+                to = write_short(k, zero, to, short, blocks)
+            else:
+                sparse = entries << WORD < np.uint64(count)  # fewer entries than words
+                add_row(rows, code, v, FIRST, sparse, long)
+                if u >= 0:
+                    add_row(rows, code, second, SECOND, sparse, long)
+                long.bits[c >> WORD] &= ~(ONE << (c & LAST))  # the loop
+                long.sums[c + c] = long.sums[c + c + ONE] = zero
+                to = write_long(sparse, zero, to, long, blocks)
+            blocks.lengths[c + ONE] = np.int64(to - begin)
+
+
+@kernel
+def move_blocks(worker, cursor, chunk, size, blocks, rows):
+    """Move the blocks of ``size`` rows to where these belong; weights are bits in both.
+
+    Returns the least, the greatest and the union of the bits.
+    """
+    least, greatest, union = ~ZERO, ZERO, ZERO
+    for start, stop in chunks(cursor, chunk, len(blocks.places)):
+        for b in range(start, stop):
+            last = min((b + 1) * size, len(rows.indptr) - 1)
+            to, end = np.uint64(rows.indptr[b * size]), np.uint64(rows.indptr[last])
+            at = np.uint64(blocks.places[b])
+            for i in range(end - to):
+                rows.indices[to + i] = blocks.indices[at + i]
+            for i in range(end - to):
+                word = blocks.weights[at + i]
+                rows.bits[to + i] = word
+                least = min(least, np.uint64(word))
+                greatest = max(greatest, np.uint64(word))
+                union |= np.uint64(word)
+    return least, greatest, union

@@ -1,0 +1,68 @@
+"""Compiled kernels: renewed when a helper in another file changes; compiled plainly by versions of Numba not tested."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+import troth
+from troth.kernels import jit
+
+SOURCES = Path(troth.__file__).parent
+
+
+def output(code: str, path: Path, cache: Path) -> str:
+    """What a program prints, with the package of ``path`` and a folder of its own for compiled code."""
+    words = os.environ | {"PYTHONPATH": str(path), "NUMBA_CACHE_DIR": str(cache)}
+    return subprocess.run([sys.executable, "-c", code], env=words, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def test_a_kernel_is_compiled_anew_when_a_helper_changes(tmp_path):
+    """``uniform_weight`` is in gate/cpu.py; what it hashes with, in order.py."""
+    copytree(SOURCES, tmp_path / "troth", ignore=ignore_patterns("__pycache__"))
+    code = """
+import numpy as np
+from troth.gate.cpu import uniform_weight
+print(uniform_weight(np.uint64(1), 2, 3), sum(uniform_weight.stats.cache_hits.values()))
+"""
+    first, again = (output(code, tmp_path, tmp_path / "cache").split() for _ in range(2))
+    assert (first[1], again) == ("0", [first[0], "1"])
+    helper = tmp_path / "troth" / "order.py"
+    text = helper.read_text()
+    helper.write_text(text.replace("0x94D049BB133111EB", "0x94D049BB133111ED"))
+    changed = output(code, tmp_path, tmp_path / "cache").split()
+    assert changed[0] != first[0]
+    assert changed[1] == "0"
+    helper.write_text(text)
+    assert output(code, tmp_path, tmp_path / "cache").split()[0] == first[0]
+
+
+def test_what_a_kernel_depends_on():
+    """Imports of imports, over several lines too; but no neighbours."""
+    files = {SOURCES / "cpu" / "suitor.py"}
+    while more := {found for file in files for found in jit._read(file)[1] if found.is_file()} - files:
+        files |= more
+    names = {file.relative_to(SOURCES).as_posix() for file in files}
+    assert {"order.py", "rows.py", "kernels/atomics.py", "kernels/team.py", "kernels/jit.py"} <= names
+    assert not {"cpu/greedy.py", "ranks/suitor.py"} & names
+    assert SOURCES / "gate" / "findings.py" in jit._read(SOURCES / "gate" / "cpu.py")[1]
+
+
+def test_versions_of_numba_that_were_not_tested(tmp_path):
+    """Without the private flag kernels compile all the same, generators and queues too."""
+    code = """
+import numba
+numba.version_info = numba.version_info._replace(short=(0, 10**6))
+import numpy as np
+from troth.contract import Context
+from troth.cpu.locally_dominant import run
+from troth.graph import Graph
+from troth.kernels import jit
+from troth.order import make_order
+assert jit.LEAN == {}
+path = Graph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], np.int32), np.array([2, 2, 3, 3]))
+print(run(path, make_order(), Context(threads=2)).mates.tolist())
+"""
+    assert output(code, SOURCES.parent, tmp_path).strip() == "[-1, 2, 1]"
+    assert jit.LEAN == {"_nrt": False}
