@@ -7,9 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from numpydoc.docscrape import ClassDoc, FunctionDoc
 
 import troth
+
+docscrape = pytest.importorskip("numpydoc.docscrape", reason="numpydoc is not installed")
+ClassDoc, FunctionDoc = docscrape.ClassDoc, docscrape.FunctionDoc
 
 PACKAGE = Path(troth.__file__).parent
 INTEROP = ("networkx", "networkx_info", "pyamg", "pyg", "scipy", "torch")

@@ -30,12 +30,14 @@ class Context:
     seed : of the random engines
     progress : called as ``progress(phase, done, total)`` now and then
     comm : the communicator, for engines of MPI ranks
+    measured : whether counts and seconds are wanted; an engine may leave out what would make the host wait for a GPU
     """
 
     threads: int | None = None
     seed: np.uint64 = field(default=np.uint64(0))
     progress: Progress | None = None
     comm: Any = None
+    measured: bool = True
 
     def report(self, done: int, total: int) -> None:
         """Say how much of the matching is done."""

@@ -133,7 +133,7 @@ TABLE: tuple[Engine, ...] = (
             "variant": Option(
                 "auto",
                 one_of("auto", "plain", *GPU_SUITOR_VARIANTS),
-                "auto: troth's own kernels; plain: the paper's loop, a thread a vertex; the others: those of Naim et al.",
+                "auto: troth's own kernels; plain: the paper's loop, a thread a vertex; else one of Naim et al.",
             ),
             "threads_per_block": Option(
                 128, whole(32, 1024, step=32, text=True), "of the four variants", GPU_SUITOR_VARIANTS

@@ -51,6 +51,7 @@ class Order(NamedTuple):
     lossy: np.uint64  # 1 where unequal weights may have equal prefixes
 
 
+@lru_cache(maxsize=64)
 def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, ...] = (1, 1)) -> Order:
     """The order for a tie rule, a seed, and the least and greatest weight bits of a graph (``Graph.bits_range``).
 

@@ -239,8 +239,8 @@ def test_strongest_goes_to_the_cpu_where_the_gpu_is_too_small(monkeypatch):
     def refuse(*_):
         raise DeviceMemoryError("too small")
 
-    monkeypatch.setattr("troth.api.WORTH_A_COPY", 0)
-    monkeypatch.setattr("troth.cuda.transfer.check_room", refuse)
+    monkeypatch.setattr("troth.api.request.WORTH_A_COPY", 0)
+    monkeypatch.setattr("troth.graph.check_room", refuse)
     graph = corpus("triangle")
     assert np.array_equal(troth.strongest(graph), reference.strongest(graph, order_of(graph, "low")))
     for words in ({"device": "cuda"}, {"gpu_threads": 32}):

@@ -18,7 +18,7 @@ for any number of threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -276,7 +276,7 @@ def _moved(level: Level, device: str) -> Level:
 def _build(coarsening: Coarsening, placed: Placed, request: Request, plan: Plan) -> list[Level]:
     """The levels of a graph, where it lives."""
     engine, graph, device = placed.engine, placed.graph, placed.graph.device
-    run, options, context = engine.load(), request.options_of(engine), request.context()
+    run, options, context = engine.load(), request.options_of(engine), replace(request.context(), measured=False)
     levels, weights, finest = [Level(graph)], vertex_weights_of(graph), graph.n
     limits = read_limits(plan.max_vertex_weight, weights)
     while graph.n > plan.stop and (plan.levels is None or len(levels) <= plan.levels):
