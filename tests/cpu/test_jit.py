@@ -38,6 +38,16 @@ print(uniform_weight(np.uint64(1), 2, 3), sum(uniform_weight.stats.cache_hits.va
     assert output(code, tmp_path, tmp_path / "cache").split()[0] == first[0]
 
 
+def test_kept_code_may_name_types_that_are_no_more(tmp_path):
+    """As after an update of the package in place, which leaves compiled kernels behind."""
+    copytree(SOURCES, tmp_path / "troth", ignore=ignore_patterns("__pycache__"))
+    code = "import troth; print(troth.match('path:n=40,seed=1', algorithm='handshake').mate.tolist())"
+    before = output(code, tmp_path, tmp_path / "cache")
+    for path in (tmp_path / "troth").rglob("*.py"):
+        path.write_text(path.read_text("utf-8").replace("VertexQueue", "OtherQueue"), "utf-8")
+    assert output(code, tmp_path, tmp_path / "cache") == before
+
+
 def test_what_a_kernel_depends_on():
     """Imports of imports, over several lines too; but no neighbours."""
     files = {SOURCES / "cpu" / "suitor.py"}

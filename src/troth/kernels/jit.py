@@ -55,10 +55,10 @@ def digest_sources(path: Path) -> str:
 def _compiler(cache: bool = True, **options) -> Callable:
     def compiled(function: Callable) -> Callable:
         dispatcher = numba.njit(nogil=True, cache=cache, **LEAN, **options)(function)
-        # Numba uses kept code whose stamp, made from the file alone, is this one.
+        # Numba looks at the version before it reads the rest, which may name types that are no more.
         kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
         if kept is not None:  # there is none for generators, nor where Numba is told not to compile
-            kept._source_stamp = kept._source_stamp, digest_sources(Path(function.__code__.co_filename))
+            kept._version = f"{kept._version} {digest_sources(Path(function.__code__.co_filename))}"
         return dispatcher
 
     return compiled

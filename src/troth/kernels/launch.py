@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 
@@ -24,7 +24,7 @@ WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # the unsigned type in common.c
 FLOATS = {4: "float", 8: "double"}
 
 
-def define(**constants: int) -> tuple[str, ...]:
+def define(**constants: SupportsInt) -> tuple[str, ...]:
     """Options of the compiler by which a kernel file knows numbers of its host file: ``TILE`` is ``HOST_TILE`` there.
 
     >>> define(TILE=512, NOWHERE=2**63)
