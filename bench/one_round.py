@@ -30,7 +30,7 @@ RUNS = 4  # for each p
 
 
 def limit(p: Any) -> Any:
-    """Equation (2) of the slides.
+    """Equation (2) of the talk.
 
     >>> print(round(limit(P), 4))
     0.6357
@@ -51,7 +51,7 @@ def best_p() -> float:
 
 
 def finite(p: Any, n: int, d: float) -> Any:
-    """The slides' formula for n vertices and density d.
+    """The talk's formula for n vertices and density d.
 
     >>> print(round(finite(P, 10**6, 0.01) - limit(P), 3))
     -0.0

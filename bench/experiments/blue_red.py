@@ -1,4 +1,4 @@
-"""Random colours, blue proposes to red: the figures of the slides of Fagginger Auer and Bisseling 2011."""
+"""Random colours, blue proposes to red: the figures of the talk of Fagginger Auer and Bisseling 2011."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 NAME = "blue-red"
 TITLE = "How good and how fast are random colours?"
-SOURCE = "Fagginger Auer and Bisseling 2011, the slides: saturation, choice of p, scaling, results"
+SOURCE = "Fagginger Auer and Bisseling 2011, the talk: saturation, choice of p, scaling, results"
 QUESTION = (
     "Vertices are coloured blue with probability p, else red; blue ones propose, red ones respond. How much is matched "
     "by each round? Which p matches the most? How does it scale with threads, and how do its size, weight and time "
     "compare with serial greedy matching?"
 )
 METHOD = (
-    "As in the slides, results are averages over 32 random orders (seeds), and times are of matching alone: the sort "
+    "As in the talk, results are averages over 32 random orders (seeds), and times are of matching alone: the sort "
     "into a random order is not counted. Local greedy matching, which visits vertices in random order and takes a "
     "random or the heaviest free neighbour, and global greedy matching, which sorts the edges, run on one thread; "
     "blue-red runs on all threads, and on the GPU where there is one. The fraction that one round matches is measured "
     "over p on random graphs: on large ones of average degrees 4, 16 and 64, and on many copies of small ones of a "
-    "given density. It is compared with the slides' formula for large graphs, with their formula for n vertices of "
+    "given density. It is compared with the talk's formula for large graphs, with its formula for n vertices of "
     "density d, and with the exact expectation, which conditions on the number of red vertices."
 )
 ORDERS = {"tiny": 4, "small": 32, "full": 32}
@@ -62,12 +62,12 @@ THREADS = (1, 2, 4, 8, 16, 32, 64)
 
 
 class Baseline(NamedTuple):
-    """Serial greedy matching: its name, blue-red's mode against it, what is compared, and what the slides say."""
+    """Serial greedy matching: its name, blue-red's mode against it, what is compared, and what the talk says."""
 
     name: str
     mode: str
     what: str
-    speedup: float  # the greatest of the slides
+    speedup: float  # the greatest of the talk
     quality: str
     holds: Callable[[float], bool]  # of blue-red's per cent of the baseline, on average
     why: str = ""
@@ -92,7 +92,7 @@ BASELINES = {
     ),
 }  # fmt: skip
 DEFAULTS = ("suitor@cpu", "suitor@cuda")
-CORES = 8  # of the slides' machine
+CORES = 8  # of the talk's machine
 LARGE = {"tiny": 1024, "small": 2**15, "full": 2**18}  # vertices of the large random graphs
 DEGREES = (4, 16, 64)
 SAMPLES = {"tiny": 2000, "small": 40_000, "full": 200_000}  # vertices of all copies of a small random graph together
@@ -329,7 +329,7 @@ def _speed(runs: dict, page: Page) -> None:
 
 
 def _default(runs: dict, page: Page) -> None:
-    """Beside the slides: what the default of troth does on the same graphs."""
+    """Beside the talk: what the default of troth does on the same graphs."""
     for default in DEFAULTS:
         device = engines.read(default).device
         name = blue_red(device, "weighted")

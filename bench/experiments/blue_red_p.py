@@ -1,4 +1,4 @@
-"""The choice of p, the probability of blue: what one round matches, beside the slides' formulas (part of blue-red)."""
+"""The choice of p, the probability of blue: what one round matches, beside the talk's formulas (part of blue-red)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def large_graphs(results: list[dict[str, Any]], page: Page) -> None:
     page.figure(
         figure,
         "p",
-        f"Fraction matched by one round on large random graphs ({results[0]['n']:,} vertices), over p, and the slides' "
+        f"Fraction matched by one round on large random graphs ({results[0]['n']:,} vertices), over p, and the talk's "
         f"equation (2). The dotted line is at p = {one_round.P}.",
     )
     dense, best = results[-1], one_round.best_p()

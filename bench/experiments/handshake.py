@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 NAME = "handshake"
 TITLE = "How do the rounds of handshaking go?"
-SOURCE = "Efficient Parallel Graph Matching, a course project (Rutgers, CS 314, project 3)"
+SOURCE = "Efficient Parallel Graph Matching, a course project (Rutgers University, 2020)"
 QUESTION = (
     "How many rounds does handshaking need, how fast do the edges go, which of the six kernels takes the time, and how "
     "many GPU threads are worth launching?"
 )
 METHOD = (
-    "One graph each of several families, with up to ten million edges, is matched under the project's rule for ties "
-    "(the smaller number wins). On the GPU the project's six kernels run in its order, each on a given number of "
+    "One graph each of several families, with up to ten million edges, is matched under the course project's rule for ties "
+    "(the smaller number wins). On the GPU its six kernels run in the given order, each on a given number of "
     "threads or, by default, on one for each item, up to two million; their times are the device's. On the CPU the "
     "rounds are the same, but only those vertices look again whose strongest neighbour is gone. The least of the runs "
     "counts."
