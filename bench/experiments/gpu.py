@@ -27,7 +27,7 @@ GOALS = dict(zip((GRAPHS | LARGE).values(), (0.25, 0.80, 0.14, 0.50, 0.14, 0.08,
 ROOM = 80e9  # bytes of a card that holds the large graph
 CONTENDERS = {
     "auto": GPU,
-    **{variant: f"{GPU}:variant={variant}" for variant in GPU_SUITOR_VARIANTS},
+    **{variant: f"{GPU}:variant={variant}" for variant in ("plain", *GPU_SUITOR_VARIANTS)},
     **{name: f"{name}@cuda" for name in ("locally-dominant", "handshake", "greedy")},
     **{f"blue-red {mode}": f"blue-red@cuda:mode={mode}" for mode in ("weighted", "random")},
 }

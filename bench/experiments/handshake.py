@@ -23,8 +23,8 @@ QUESTION = (
     "many GPU threads are worth launching?"
 )
 METHOD = (
-    "One graph each of several families, with up to ten million edges, is matched under the course project's rule for ties "
-    "(the smaller number wins). On the GPU its six kernels run in the given order, each on a given number of "
+    "One graph each of several families, with up to ten million edges, is matched under the course project's rule for "
+    "ties (the smaller number wins). On the GPU its six kernels run in the given order, each on a given number of "
     "threads or, by default, on one for each item, up to two million; their times are the device's. On the CPU the "
     "rounds are the same, but only those vertices look again whose strongest neighbour is gone. The least of the runs "
     "counts."
