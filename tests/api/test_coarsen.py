@@ -36,7 +36,7 @@ from troth.cpu import coarsen as kernels
 from troth.engines import TABLE
 from troth.graph import Graph
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 THREADS = (1, 2, 3, 8)
 QUARTER, TWENTIETH = 0.25, 0.05
 
