@@ -17,6 +17,7 @@ import pytest
 import scipy.io
 from hypothesis import strategies as st
 
+from troth import reference
 from troth.api.opening import as_graph
 from troth.graph import Graph
 from troth.order import Order, make_order
@@ -148,6 +149,11 @@ def wide_integers(rng, m: int) -> np.ndarray:
     return weights
 
 
+def fractions(rng, m: int) -> np.ndarray:
+    """Weights whose sums depend on their order."""
+    return 1 / rng.integers(1, 99, m)
+
+
 def drawn(n: int, m: int, weigh, seed: int = 0) -> Graph:
     """m random edges on n vertices; ``weigh(rng, m)``."""
     rng = np.random.default_rng(seed)
@@ -166,6 +172,19 @@ def drawn_with_hub(n: int, m: int, weigh, seed: int = 0) -> Graph:
 def order_of(graph: Graph, ties: str = "hash", seed: int = 0) -> Order:
     """The order in which the engines see a graph."""
     return make_order(ties, seed, graph.bits_range())
+
+
+def greedy(graph: Graph, ties: str = "hash") -> np.ndarray:
+    """The mates that every greedy engine gives."""
+    return reference.greedy(graph, order_of(graph, ties))
+
+
+def same_graphs(a: Graph, b: Graph) -> None:
+    """Equal arrays of equal types, vertex weights included."""
+    for name in ("indptr", "indices", "weights", "vertex_weights"):
+        x, y = getattr(a, name), getattr(b, name)
+        assert (x.dtype, x.shape) == (y.dtype, y.shape), name
+        assert x.tobytes() == y.tobytes(), name
 
 
 def _weights(dtype: str) -> st.SearchStrategy:

@@ -1,8 +1,8 @@
 """The protocols of the four PGAS variants, checked under many interleavings; and that the check finds known errors.
 
-``machine.py`` runs the ranks of ``model.py``; here are the graphs, the cuts and the schedules. A run must give the mates of
-``reference.greedy``, and must not hang. Without any one of the repairs some run does not: a model that had never seen
-a failure would prove little.
+``machine.py`` runs the ranks of ``model.py``; here are the graphs, the cuts and the schedules. A run must give the
+mates of ``reference.greedy``, and must not hang. Without any one of the repairs some run does not: a model that had
+never seen a failure would prove little.
 """
 
 from __future__ import annotations
