@@ -18,7 +18,10 @@ settings.load_profile("troth")
 # Where several processes share the tests, a file stays in one, since its tests compile the same kernels. So do these
 # folders and files, in this order, and before others: those that start MPI jobs, of which two at a time would wait for
 # each other busily; and those that compile the engines.
-GROUPS = {"ranks": ("mpi", "bench", "test_ranks"), "engines": ("test_agreement", "test_api", "cpu")}
+GROUPS = {
+    "ranks": ("mpi", "ranks", "bench", "test_ranks"),
+    "engines": ("test_agreement", "test_api", "cpu", "kernels"),
+}
 PLACES = {part: (group, place) for group, parts in GROUPS.items() for place, part in enumerate(parts)}
 
 

@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 import scipy.io
 from hypothesis import strategies as st
+from shapes import build, complete, cycle, grid, hub, path, star, trap
 
+from troth import reference
 from troth.api.opening import as_graph
 from troth.graph import Graph
 from troth.order import Order, make_order
@@ -28,55 +30,6 @@ TIES = ("hash", "low", "high")
 ULP = 2.0**-52
 TINY = 5e-324  # the least positive float64, a denormal
 HUGE = float(np.finfo(np.float64).max)
-
-
-def build(edges, n: int | None = None, dtype=np.int64) -> Graph:
-    """The graph of some (u, v, w), each edge once, with plain NumPy; n defaults to the largest vertex + 1."""
-    u, v, w = (list(column) for column in zip(*edges, strict=True)) if len(edges) else ([], [], [])
-    n = max([*u, *v], default=-1) + 1 if n is None else n
-    row, col = np.array(u + v, np.int64), np.array(v + u, np.int64)
-    weight = np.array(w + w, dtype)
-    by_row = np.lexsort((col, row))
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))]).astype(np.int64)
-    return Graph(indptr, col[by_row].astype(np.int32), weight[by_row])
-
-
-def path(weights, dtype=np.int64) -> Graph:
-    """0 - 1 - 2 - ... with these weights in turn."""
-    return build([(i, i + 1, w) for i, w in enumerate(weights)], dtype=dtype)
-
-
-def cycle(weights, dtype=np.int64) -> Graph:
-    """A path whose last edge returns to 0."""
-    return build([(i, (i + 1) % len(weights), w) for i, w in enumerate(weights)], dtype=dtype)
-
-
-def star(weights, dtype=np.int64) -> Graph:
-    """Vertex 0 in the middle."""
-    return build([(0, i + 1, w) for i, w in enumerate(weights)], dtype=dtype)
-
-
-def complete(n: int, weight, dtype=np.int64) -> Graph:
-    """All pairs; ``weight(u, v)``."""
-    return build([(u, v, weight(u, v)) for u in range(n) for v in range(u + 1, n)], n, dtype)
-
-
-def grid(rows: int, cols: int, weight, dtype=np.int64) -> Graph:
-    """A rectangular mesh; ``weight(u, v)``."""
-    ids = np.arange(rows * cols).reshape(rows, cols)
-    pairs = [*zip(ids[:, :-1].flat, ids[:, 1:].flat, strict=True), *zip(ids[:-1].flat, ids[1:].flat, strict=True)]
-    return build([(int(u), int(v), weight(int(u), int(v))) for u, v in pairs], rows * cols, dtype)
-
-
-def hub(leaves: int) -> Graph:
-    """A wheel: one vertex adjacent to all of a cycle, with a few repeated weights."""
-    rim = [(1 + i, 1 + (i + 1) % leaves, 2 + i % 3) for i in range(leaves)]
-    return build([(0, 1 + i, 1 + i % 4) for i in range(leaves)] + rim)
-
-
-def trap(copies: int) -> Graph:
-    """Paths 4 - 5 - 4: greedy takes each middle edge and misses nearly half of the optimum."""
-    return build([(4 * i + j, 4 * i + j + 1, w) for i in range(copies) for j, w in enumerate((4, 5, 4))])
 
 
 def _scrambled(u: int, v: int) -> int:
@@ -148,6 +101,11 @@ def wide_integers(rng, m: int) -> np.ndarray:
     return weights
 
 
+def fractions(rng, m: int) -> np.ndarray:
+    """Weights whose sums depend on their order."""
+    return 1 / rng.integers(1, 99, m)
+
+
 def drawn(n: int, m: int, weigh, seed: int = 0) -> Graph:
     """m random edges on n vertices; ``weigh(rng, m)``."""
     rng = np.random.default_rng(seed)
@@ -166,6 +124,19 @@ def drawn_with_hub(n: int, m: int, weigh, seed: int = 0) -> Graph:
 def order_of(graph: Graph, ties: str = "hash", seed: int = 0) -> Order:
     """The order in which the engines see a graph."""
     return make_order(ties, seed, graph.bits_range())
+
+
+def greedy(graph: Graph, ties: str = "hash") -> np.ndarray:
+    """The mates that every greedy engine gives."""
+    return reference.greedy(graph, order_of(graph, ties))
+
+
+def same_graphs(a: Graph, b: Graph) -> None:
+    """Equal arrays of equal types, vertex weights included."""
+    for name in ("indptr", "indices", "weights", "vertex_weights"):
+        x, y = getattr(a, name), getattr(b, name)
+        assert (x.dtype, x.shape) == (y.dtype, y.shape), name
+        assert x.tobytes() == y.tobytes(), name
 
 
 def _weights(dtype: str) -> st.SearchStrategy:

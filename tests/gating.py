@@ -14,6 +14,17 @@ FORMATS = ("coo", "csr", "csc", "bsr", "dia", "lil", "dok")
 COMPRESSED = ("csr", "csc")
 # 0 - 1 - 2 - 3 and 0 - 2, with a loop at 1; vertex 4 is alone.
 SQUARE = np.array([[0, 5, 3, 0, 0], [5, 9, 7, 0, 0], [3, 7, 0, 2, 0], [0, 0, 2, 0, 0], [0, 0, 0, 0, 0]], float)
+# What cannot be the indptr of SQUARE, [0, 2, 5, 8, 9, 9].
+NOT_RISING = (
+    [0, 2, 1, 8, 9, 9],
+    [1, 2, 5, 8, 9, 9],
+    [0, 2, 5, 8, 9],
+    [0, 2, 5, 8, 9, 9, 9],
+    [0, 2, 5, 8, 9, 10],
+    [0, -1, 5, 8, 9, 9],
+    [0, 2, 5, 8, 9, -1],
+    [],
+)
 
 
 def dense(graph: Graph) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from colours import check_rounds_that_just_pass, check_thousands_of_rounds, extreme_p
 from corpus import corpus, graphs, on_corpus, order_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,16 +55,12 @@ def test_small_and_large_rounds_meet(mode, monkeypatch):
 
 
 def test_thousands_of_rounds():
-    """One edge, and blue so rare that the two ends seldom differ."""
-    stats = check(corpus("one-edge"), 1, p=1e-4)
-    assert stats["rounds"] > blue_red.HISTORY
-    assert stats["fractions"][-2:] == [0.0, 1.0]
+    check_thousands_of_rounds(check, blue_red.HISTORY)
 
 
-@pytest.mark.parametrize("p", [1e-18, 1 - 2**-53])
+@extreme_p
 def test_rounds_without_blue_or_red_just_pass(p):
-    stats = check(corpus("grid-equal"), 0, p=p, rounds=5)
-    assert stats["fractions"] == [0.0] * 5
+    check_rounds_that_just_pass(check, p)
 
 
 def test_a_probability_below_every_hash_is_refused():

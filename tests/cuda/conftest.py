@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+import troth
 from troth.gate import device
+from troth.graph import Graph
 
 
 @pytest.fixture
@@ -17,3 +19,8 @@ def stays(monkeypatch):
         pytest.fail("the host was asked")
 
     monkeypatch.setattr(device, "host", SimpleNamespace(from_matrix=fail, from_edges=fail))
+
+
+@pytest.fixture(scope="module")
+def mesh() -> Graph:
+    return troth.generate("grid", rows=40, cols=50, weights="integers", high=9, seed=4)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from corpus import TIES, corpus, on_corpus, order_of
+from outcomes import check_lives, is_cupy, refusal
 
 import troth
 from troth import reference
@@ -26,29 +27,6 @@ SLIDES = np.array([0, 0, 2, 2, 3]), np.array([1, 2, 3, 4, 4]), np.array([4, 5, 7
 slides = corpus("slides")
 
 every_algorithm = pytest.mark.parametrize("algorithm", LOCAL)
-
-
-@pytest.fixture(scope="module")
-def mesh() -> Graph:
-    return troth.generate("grid", rows=40, cols=50, weights="integers", high=9, seed=4)
-
-
-def is_cupy(array) -> bool:
-    return isinstance(array, cupy().ndarray)
-
-
-def check_lives(array, graph: Graph) -> None:
-    """A result is where the graph is."""
-    assert is_cupy(array) == (graph.device != "cpu")
-    assert graph.device != "cpu" or type(array) is np.ndarray
-    assert array.dtype == np.int32
-
-
-def refusal(call, *args, **options) -> str:
-    with pytest.raises(troth.TrothError) as caught:
-        call(*args, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 # ---- graphs ----

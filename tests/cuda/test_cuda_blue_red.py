@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from colours import check_rounds_that_just_pass, check_thousands_of_rounds, extreme_p
 from corpus import DTYPES, TIES, build, corpus, graphs, on_corpus, order_of, star
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -110,16 +111,12 @@ def test_more_vertices_than_threads(monkeypatch):
 
 
 def test_thousands_of_rounds():
-    """One edge, and blue so rare that the two ends seldom differ."""
-    stats = check(corpus("one-edge"), 1, p=1e-4, small=(ONE,))
-    assert stats["rounds"] > blue_red.HISTORY
-    assert stats["fractions"][-2:] == [0.0, 1.0]
+    check_thousands_of_rounds(check, blue_red.HISTORY, small=(ONE,))
 
 
-@pytest.mark.parametrize("p", [1e-18, 1 - 2**-53])
+@extreme_p
 def test_rounds_without_blue_or_red_just_pass(p):
-    stats = check(corpus("grid-equal"), 0, p=p, rounds=5)
-    assert stats["fractions"] == [0.0] * 5
+    check_rounds_that_just_pass(check, p)
 
 
 def test_a_probability_below_every_hash_is_refused():

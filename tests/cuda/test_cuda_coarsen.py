@@ -6,7 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from corpus import DTYPES, TIES, build, complete, drawn_with_hub, graphs, matchings, on_corpus, star, wide_integers
+from corpus import (
+    DTYPES,
+    TIES,
+    build,
+    complete,
+    drawn_with_hub,
+    fractions,
+    graphs,
+    matchings,
+    on_corpus,
+    star,
+    wide_integers,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,10 +74,6 @@ def check_hierarchy(graph: Graph, **options) -> None:
     for a, b in zip(there[1:], here[1:], strict=True):
         same(a, b)
         assert [a.stats[name] for name in ("pairs", "twohop")] == [b.stats[name] for name in ("pairs", "twohop")]
-
-
-def fractions(rng, m: int) -> np.ndarray:
-    return 1 / rng.integers(1, 99, m)
 
 
 @on_corpus

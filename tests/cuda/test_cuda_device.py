@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from corpus import corpus
+from outcomes import refusal
 
 import troth
 from troth import arrays, graph
@@ -81,13 +82,6 @@ def play(monkeypatch):
         return cupy
 
     return start
-
-
-def refusal(call, *args, **options) -> str:
-    with pytest.raises(TrothError) as caught:
-        call(*args, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 # ---- CuPy itself ----

@@ -4,24 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from corpus import (
-    DTYPES,
-    TIES,
-    build,
-    complete,
-    corpus,
-    drawn,
-    graphs,
-    grid,
-    hub,
-    near_ties,
-    on_corpus,
-    order_of,
-    path,
-    star,
-)
+from corpus import DTYPES, TIES, corpus, drawn, graphs, near_ties, on_corpus, order_of
 from hypothesis import given
 from hypothesis import strategies as st
+from shapes import build, complete, grid, hub, path, star
 
 import troth
 from troth import reference

@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 from corpus import ULP, corpus
+from outcomes import check_lives, refusal
 
 import troth
 from troth.api import request
@@ -23,25 +24,6 @@ pytestmark = pytest.mark.gpu
 
 MIB = 2**20
 ON_GPU = [engine.algorithm for engine in TABLE if engine.device == "cuda"]
-
-
-@pytest.fixture(scope="module")
-def mesh() -> Graph:
-    return troth.generate("grid", rows=40, cols=50, weights="integers", high=9, seed=4)
-
-
-def check_lives(array, graph: Graph) -> None:
-    """A result is where the graph is."""
-    assert isinstance(array, cupy().ndarray) == (graph.device != "cpu")
-    assert graph.device != "cpu" or type(array) is np.ndarray
-    assert array.dtype == np.int32
-
-
-def refusal(call, *args, **options) -> str:
-    with pytest.raises(troth.TrothError) as caught:
-        call(*args, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 # ---- streams and threads ----

@@ -6,27 +6,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from corpus import (
-    DTYPES,
-    TIES,
-    ULP,
-    build,
-    complete,
-    corpus,
-    cycle,
-    drawn_with_hub,
-    graphs,
-    grid,
-    hub,
-    near_ties,
-    on_corpus,
-    order_of,
-    path,
-    star,
-    wide_integers,
-)
+from corpus import DTYPES, TIES, ULP, corpus, drawn_with_hub, graphs, near_ties, on_corpus, order_of, wide_integers
 from hypothesis import given
 from hypothesis import strategies as st
+from shapes import build, complete, cycle, grid, hub, path, star
 
 import troth
 from troth import reference

@@ -7,25 +7,10 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from corpus import (
-    DTYPES,
-    TIES,
-    build,
-    complete,
-    corpus,
-    cycle,
-    drawn_with_hub,
-    graphs,
-    grid,
-    hub,
-    near_ties,
-    on_corpus,
-    order_of,
-    path,
-    star,
-)
+from corpus import DTYPES, TIES, corpus, drawn_with_hub, graphs, near_ties, on_corpus, order_of
 from hypothesis import given
 from hypothesis import strategies as st
+from shapes import build, complete, cycle, grid, hub, path, star
 
 import troth
 from troth import reference

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from corpus import DTYPES, FLOATS, HUGE, TINY, build, complete, corpus, grid, matchings, on_corpus, order_of, path, star
+from corpus import (
+    DTYPES,
+    FLOATS,
+    HUGE,
+    TINY,
+    build,
+    complete,
+    corpus,
+    greedy,
+    grid,
+    matchings,
+    on_corpus,
+    path,
+    star,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,10 +37,6 @@ from troth.kernels.launch import load
 pytestmark = pytest.mark.gpu
 
 slides = corpus("slides")
-
-
-def greedy(graph: Graph) -> np.ndarray:
-    return reference.greedy(graph, order_of(graph))
 
 
 def check(graph: Graph, mate, **options):

@@ -1,4 +1,4 @@
-"""The radix sort against Python's, and sorted rows against their definition."""
+"""Rows: sorted ones against their definition, and how a neighbour is found in one."""
 
 import numpy as np
 import pytest
@@ -8,38 +8,8 @@ from hypothesis import strategies as st
 
 import troth
 from troth.graph import Graph
-from troth.kernels import sort
-from troth.kernels.sort import radix_sort
 from troth.order import priorities, weight_bits
-from troth.rows import rows_of, sort_rows
-
-UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
-
-
-@st.composite
-def unsigned(draw):
-    dtype = draw(st.sampled_from(UNSIGNED))
-    most = int(np.iinfo(dtype).max)
-    some = draw(st.lists(st.integers(0, most), min_size=1, max_size=5))
-    return np.array(draw(st.lists(st.sampled_from(some) | st.integers(0, most), max_size=60)), dtype)
-
-
-@pytest.fixture(scope="module")
-def tiny_shares():
-    """A thread for every key."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sort, "SHARE", 1)
-        yield
-
-
-@pytest.mark.usefixtures("tiny_shares")
-@given(unsigned(), st.sampled_from((1, 2, 5)), st.booleans())
-def test_radix_sort_is_a_stable_sort(keys, threads, descending):
-    places = sorted(range(len(keys)), key=lambda i: -int(keys[i]) if descending else int(keys[i]))
-    found = radix_sort(keys.copy(), np.arange(len(keys)), threads, descending)
-    assert found[0].tolist() == keys[places].tolist()
-    assert found[1].tolist() == places
-    assert radix_sort(keys.copy(), None, threads, descending)[0].tolist() == keys[places].tolist()
+from troth.rows import find, rows_of, sort_rows
 
 
 def check_rows(graph: Graph, ties: str, threads: int) -> None:
@@ -70,3 +40,11 @@ def test_sorted_long_rows(weights):
     """Rows of all lengths about the merging's powers of two, and a few long ones."""
     check_rows(troth.generate("rmat", scale=9, weights=weights), "hash", 2)
     check_rows(troth.generate("hubs", n=2000, hubs=2, degree=1000, weights=weights), "hash", 3)
+
+
+@given(st.lists(st.integers(0, 50), unique=True), st.integers(-1, 51))
+def test_find(row, v):
+    row = sorted(row)
+    padded = np.array([v, *row, v], np.int32)  # what lies outside of the row must not be found
+    place = find(padded, np.uint64(1), np.uint64(1 + len(row)), v)
+    assert place == (1 + row.index(v) if v in row else 1 + len(row))

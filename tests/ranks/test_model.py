@@ -1,8 +1,8 @@
 """The protocols of the four PGAS variants, checked under many interleavings; and that the check finds known errors.
 
-``model.py`` runs the ranks; here are the graphs, the cuts and the schedules. A run must give the mates of
-``reference.greedy``, and must not hang. Without any one of the repairs some run does not: a model that had never seen
-a failure would prove little.
+``machine.py`` runs the ranks of ``model.py``; here are the graphs, the cuts and the schedules. A run must give the
+mates of ``reference.greedy``, and must not hang. Without any one of the repairs some run does not: a model that had
+never seen a failure would prove little.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from random import Random
 
 import pytest
 from corpus import TIES, build, order_of, path
-from model import CARE, ERRATA, LONG, SCHEDULES, VARIANTS, Case, Hang, Machine, Watched, preempted, run
+from machine import LONG, SCHEDULES, Hang, Machine, Watched, preempted, run
+from model import CARE, ERRATA, VARIANTS, Case
 
 from troth import reference
 from troth.graph import Graph
