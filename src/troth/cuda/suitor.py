@@ -58,8 +58,9 @@ ITEM_BYTES, KEY_BYTES, CONTROL_BYTES = 16, 16, 16 * 8  # of the kernels' structs
 WAVES = 8  # times more blocks than run at a time, where blocks take unequal time
 DENSE = 12  # mean degree from which rows that are not short have a kernel of their own
 
+_WIDE_ARRAYS = ("middles", "longs", "owners", "done", "best")
 _WIDE = np.dtype(
-    [(name, "u8") for name in ("middles", "longs", "owners", "done", "best")]
+    [(name, "u8") for name in _WIDE_ARRAYS]
     + [(name, "i8") for name in ("most_middles", "most_longs", "most_pieces")]
 )
 CONSTANTS = (
@@ -136,7 +137,7 @@ def run(
     slots, later = memory["queue"], memory["queue"] + places * ITEM_BYTES  # its two sides
 
     constants = as_argument(order)
-    wide = struct(_WIDE, *(memory[name].ptr for name in _WIDE.names[:5]), middles, longs, pieces)
+    wide = struct(_WIDE, *(memory[name].ptr for name in _WIDE_ARRAYS), middles, longs, pieces)
     arrays = (graph.indptr, aligned(graph.indices), aligned(bits_of(graph.weights)))
     rows = (*arrays, n, total, constants, wide)
     most = -(-n // BLOCK)

@@ -1,7 +1,7 @@
-"""CSR structures on the CPU: what ``families.py`` asks of a device, in Numba.
+"""CSR structures on the CPU: what ``structures.py`` asks of a device, in Numba.
 
 A device is a module with ``lattice``, ``near``, ``drawn``, ``simple`` and ``weigh``; the other one is
-``troth.cuda.generate``, whose arrays are the same, bit for bit. Arguments are checked already.
+``families/cuda.py``, whose arrays are the same, bit for bit. Arguments are checked already.
 """
 
 from __future__ import annotations

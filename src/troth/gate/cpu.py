@@ -60,7 +60,7 @@ def check_rows(worker, cursor, chunk, indptr, indices, data, bits, salt, found):
                 least = min(least, b)
                 greatest = max(greatest, b)
                 union |= b
-                low, high = np.uint64(min(u, v)), np.uint64(max(u, v))
+                low, high = np.uint64(min(u, v)), np.uint64(max(u, v))  # type: ignore[arg-type]
                 h = ((low << np.uint64(32) | high) ^ salt[0]) * np.uint64(0x9E3779B97F4A7C15)
                 h = (h ^ (h >> np.uint64(32)) ^ b ^ salt[1]) * np.uint64(0xD6E8FEB86659FD93)
                 h = (h ^ (h >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -34,7 +34,7 @@ from troth.gate.cuda import (
     unpack,
     value_kernels,
 )
-from troth.gate.findings import COLUMNS, FINGERPRINT, LEAST, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
+from troth.gate.findings import COLUMNS, FINGERPRINT, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED, bits_range
 from troth.gate.rules import (
     adds_as_truth,
     apply_rule,
@@ -130,7 +130,7 @@ def _numbers(part: Any) -> Any:
 
 
 def _matrix_steps(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
-    shape, notes = source.matrix.shape, {}
+    shape, notes = source.matrix.shape, dict[str, int]()
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] > MAX_VERTICES:
         raise RetryOnHost
     ordered = source.matrix.format == "coo"  # repeats are neighbours already
@@ -151,10 +151,10 @@ def _matrix_steps(source: Matrix, rule: str, symmetrize: str | None, seed: np.ui
         found = check(indptr, indices, data)
     if found[NONFINITE]:  # a sum of large floats
         raise RetryOnHost
+    weight_range = bits_range(found) if len(indices) else None
     if found[NONPOSITIVE] or found[LOOPS]:
         indptr, indices, data = _drop(indptr, indices, data, found[LOOPS], notes)
-        found = None
-    weight_range = tuple(found[LEAST:]) if found and len(indices) else None
+        weight_range = None
     return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
 
 
@@ -262,7 +262,7 @@ def _edge_steps(source: Edges, rule: str, seed: np.uint64) -> Graph:
         raise RetryOnHost
     indptr, indices, data, loops, repeats = edge_rows(keys, data, n)
     notes = notes_of(loops=loops, repeats=repeats)
-    weight_range = None if notes or columns[NONPOSITIVE] else tuple(columns[LEAST:])
+    weight_range = None if notes or columns[NONPOSITIVE] else bits_range(columns)
     if columns[NONPOSITIVE] and len(indices):
         indptr, indices, data = _drop(indptr, indices, data, 0, notes)
     return Graph.trusted(indptr, indices, data, None, source.ids, notes, weight_range)

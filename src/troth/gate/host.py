@@ -20,7 +20,7 @@ import numpy as np
 from troth.errors import TrothError
 from troth.gate import cpu as kernels
 from troth.gate.cpu import Entries
-from troth.gate.findings import FINGERPRINT, LEAST, LOOPS, MERGE, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
+from troth.gate.findings import FINGERPRINT, LOOPS, MERGE, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED, bits_range
 from troth.gate.rules import (
     adds_as_truth,
     apply_rule,
@@ -97,7 +97,7 @@ def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, rand
 
 def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
     """The graph of a square sparse matrix on the host."""
-    where, notes = source.where, {}
+    where, notes = source.where, dict[str, int]()
     indptr, indices, data, swapped = _rows(source, rule, seed)
     # Steps 2 and 3 need sorted rows; SciPy sorts and adds up.
     found = kernels.check(indptr, indices, data)
@@ -121,10 +121,10 @@ def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint
         found = kernels.check(indptr, indices, data)
         if found[NONFINITE]:  # the sum of two large floats
             _refuse_nonfinite(source, indptr, indices, data, swapped)
+    weight_range = bits_range(found) if len(indices) else None
     if found[NONPOSITIVE] or found[LOOPS]:
         indptr, indices, data = _drop(where, indptr, indices, data, found[LOOPS], notes)
-        found = None
-    weight_range = tuple(found[LEAST:]) if found and len(indices) else None
+        weight_range = None
     indices = indices.astype(np.int32, copy=False)
     return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
 
