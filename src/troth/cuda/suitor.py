@@ -60,8 +60,7 @@ DENSE = 12  # mean degree from which rows that are not short have a kernel of th
 
 _WIDE_ARRAYS = ("middles", "longs", "owners", "done", "best")
 _WIDE = np.dtype(
-    [(name, "u8") for name in _WIDE_ARRAYS]
-    + [(name, "i8") for name in ("most_middles", "most_longs", "most_pieces")]
+    [(name, "u8") for name in _WIDE_ARRAYS] + [(name, "i8") for name in ("most_middles", "most_longs", "most_pieces")]
 )
 CONSTANTS = (
     *ORDER_CONSTANTS,
