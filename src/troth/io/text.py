@@ -28,7 +28,7 @@ from typing import NoReturn
 import numpy as np
 
 from troth.errors import TrothError
-from troth.files import BOM, open_binary, refusing
+from troth.files import BOM, open_binary, refusing, shortened
 from troth.kernels.jit import kernel
 
 INTEGER, REAL, HARD, BIG, TEXT, PADDED = range(6)  # PADDED: an INTEGER such as 007, while scanning
@@ -301,9 +301,8 @@ class Cells:
     def refuse(self, cell: int, reason: str) -> NoReturn:
         """Raise a ``TrothError`` that shows the cell and its line."""
         text = self.texts(self.offsets()[cell : cell + 1])[0].decode("utf-8", "replace")
-        shown = text if len(text) <= 40 else text[:40] + "..."
         line = int(np.searchsorted(self.line_start, cell, "right")) - 1
-        raise TrothError(f"{self.where}, line {self.line_number(line)}: {shown!r} {reason}")
+        raise TrothError(f"{self.where}, line {self.line_number(line)}: {shortened(text, 40)!r} {reason}")
 
     def refuse_line(self, line: int, reason: str) -> NoReturn:
         """Raise a ``TrothError`` that names the ``line``-th line that is no comment."""
