@@ -86,9 +86,7 @@ def device_of(array: Any) -> str:
 
 def to_host(array: Any) -> np.ndarray:
     """A NumPy array of what may be on a GPU."""
-    if not is_on_device(array):
-        return np.asarray(array)
-    return as_cupy(array, "the array").get()
+    return as_cupy(array, "the array").get() if is_on_device(array) else np.asarray(array)
 
 
 def packages_of(obj: Any) -> list[str]:

@@ -103,8 +103,7 @@ def run(
     if variant == "plain":
         return _run_plain(graph, order, context)
     if variant != "auto":
-        tuning = (threads_per_block, vertices_per_warp, balance_rounds)
-        return suitor_variants.run(graph, order, context, variant, *tuning)
+        return suitor_variants.run(graph, order, context, variant, threads_per_block, vertices_per_warp, balance_rounds)
     cp = cupy()
     n, total = graph.n, len(graph.indices)
     context.report(0, n)

@@ -43,12 +43,8 @@ PROGRAMS = {
         for word in (*WORDS.values(), NOTHING)
     },
     **{
-        f"values {kind}": (
-            f"survey<{kind}>",
-            f"check<{kind}>",
-            f"merge_runs<{kind}>",
-            f"count_kept<{kind}>",
-            f"copy_kept<{kind}>",
+        f"values {kind}": tuple(
+            f"{name}<{kind}>" for name in ("survey", "check", "merge_runs", "count_kept", "copy_kept")
         )
         for kind in TYPES.values()
     },

@@ -39,9 +39,7 @@ PLUS, MINUS, POINT, ZERO, NINE = (ord(c) for c in "+-.09")
 POWERS = 10.0 ** np.arange(23)
 EXACT = np.uint64(2**53)
 TEN = np.uint64(10)
-NAMES = np.zeros((3, 8), np.uint8)  # the words among numbers, in lower case
-for _row, _word in zip(NAMES, (b"nan", b"inf", b"infinity"), strict=True):
-    _row[: len(_word)] = np.frombuffer(_word, np.uint8)
+NAMES = np.array([b"nan", b"inf", b"infinity"]).view(np.uint8).reshape(3, 8)  # the words among numbers, in lower case
 
 
 # ---- the scan ----
