@@ -86,9 +86,7 @@ def device_of(array: Any) -> str:
 
 def to_host(array: Any) -> np.ndarray:
     """A NumPy array of what may be on a GPU."""
-    if not is_on_device(array):
-        return np.asarray(array)
-    return as_cupy(array, "the array").get()
+    return as_cupy(array, "the array").get() if is_on_device(array) else np.asarray(array)
 
 
 def packages_of(obj: Any) -> list[str]:
@@ -96,14 +94,9 @@ def packages_of(obj: Any) -> list[str]:
     return [parent.__module__.partition(".")[0] for parent in type(obj).__mro__]
 
 
-def is_torch(obj: Any) -> bool:
-    """Whether an object is a tensor."""
-    return "torch" in packages_of(obj)
-
-
 def plain(part: Any) -> Any:
     """A tensor without its gradient, bfloat16, which NumPy and CuPy lack, as float32; all else as it is."""
-    if not is_torch(part):
+    if "torch" not in packages_of(part):
         return part
     part = part.detach()
     return part.float() if str(part.dtype) == "torch.bfloat16" else part
@@ -137,13 +130,9 @@ def using(number: int) -> Iterator[None]:
         try:
             yield
         except cp.cuda.memory.OutOfMemoryError as error:
-            free, total = _room()
             asked = re.search(r"allocating ([\d,]+) bytes", str(error))
             need = f"{in_gib(int(asked[1].replace(',', '')))} more" if asked else "more memory"
-            raise DeviceMemoryError(
-                f"cuda:{number} is too small: {need} is needed and {in_gib(free)} of {in_gib(total)} is free; "
-                'choose device="cpu", or free some'
-            ) from None
+            raise _too_small(number, f"{need} is needed", *_room()) from None
 
 
 def wait_for_device(number: int) -> None:
@@ -174,14 +163,15 @@ def _room() -> tuple[int, int]:
 
 def check_room(number: int, need: int, what: str) -> None:
     """Refuse before any work what cannot fit; ``need`` in bytes."""
-    cp = cupy()
-    with cp.cuda.Device(number):
+    with cupy().cuda.Device(number):
         free, total = _room()
     if need > free:
-        raise DeviceMemoryError(
-            f"cuda:{number} is too small: {what} needs {in_gib(need)} and {in_gib(free)} of {in_gib(total)} is free; "
-            'choose device="cpu", or free some'
-        )
+        raise _too_small(number, f"{what} needs {in_gib(need)}", free, total)
+
+
+def _too_small(number: int, need: str, free: int, total: int) -> DeviceMemoryError:
+    room = f"{in_gib(free)} of {in_gib(total)} is free"
+    return DeviceMemoryError(f'cuda:{number} is too small: {need} and {room}; choose device="cpu", or free some')
 
 
 def in_gib(size: int) -> str:

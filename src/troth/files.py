@@ -33,7 +33,12 @@ def one_line(error: BaseException) -> str:
         return "this machine has not enough memory for it"
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return text if len(text) <= 200 else text[:200] + "..."
+    return shortened(text, 200)
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, cut after so many characters."""
+    return text if len(text) <= most else text[:most] + "..."
 
 
 def load(path: Path) -> bytes:

@@ -165,11 +165,7 @@ class Graph:
     def bits_range(self) -> tuple[int, int, int]:
         """Least, greatest and union (bitwise or) of the weight bits (see ``order.py``); ones where there is no edge."""
         if self.weight_range is None:
-            if self.device == "cpu":
-                from troth.gate.cpu import span
-            else:
-                from troth.gate.cuda import span
-            found = span(self.weights) if self.weights.size else (1, 1, 1)
+            found = _kernels(self.weights).span(self.weights) if self.weights.size else (1, 1, 1)
             object.__setattr__(self, "weight_range", found)
             return found
         return self.weight_range
@@ -207,6 +203,17 @@ class Graph:
         return Matrix(matrix, False, self.vertex_weights, self.ids)
 
 
+def _kernels(array: Any) -> Any:
+    """The kernels of the gate for where an array is."""
+    if is_on_device(array):
+        from troth.gate import cuda
+
+        return cuda
+    from troth.gate import cpu
+
+    return cpu
+
+
 def _why_no_graph(indptr: Any, indices: Any, weights: Any) -> str:
     """What is wrong with the arrays of a graph; empty where nothing is."""
     for name, array, kind in (("indptr", indptr, np.int64), ("indices", indices, np.int32), ("weights", weights, None)):
@@ -224,12 +231,8 @@ def _why_no_graph(indptr: Any, indices: Any, weights: Any) -> str:
         return "indptr is not a rising sequence from 0 to the number of entries"
     if not entries:
         return ""
-    if is_on_device(indptr):
-        from troth.gate import cuda as gate
-    else:
-        from troth.gate import cpu as gate  # type: ignore[no-redef]
     with using(indptr.device.id) if is_on_device(indptr) else nullcontext():
-        found = gate.check(indptr, indices, weights)
+        found = _kernels(indptr).check(indptr, indices, weights)
     reasons = {
         OUTSIDE: "a neighbour is no vertex",
         UNSORTED: "a row is not ascending, or has a neighbour twice",

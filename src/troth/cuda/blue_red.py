@@ -68,7 +68,7 @@ def run(
     colour, proposal = cp.empty(n, np.uint8), cp.empty(n, np.int32)
     old, new = cp.empty(n, np.int32), cp.empty(n, np.int32)  # the lists
     before = None  # the counts of the last round, on the device
-    found, read = [], 0  # the pairs of each round, and the entries read
+    found, read = list[int](), 0  # the pairs of each round, and the entries read
     listed, entries = n, len(graph.indices)  # who is free and not known to be dead, and the entries of the last round
     while listed and entries and (rounds is None or len(found) < rounds):
         context.report(2 * sum(found), n)

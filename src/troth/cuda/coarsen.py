@@ -68,7 +68,7 @@ CONSTANTS = (
 )
 
 TOTALS = {**dict.fromkeys(WORDS.values(), "u64"), **{FLOATS[size]: WORDS[size] for size in FLOATS}}
-PROGRAMS = {
+PROGRAMS: dict[Any, tuple[str, ...]] = {
     "pairs": ("number_pairs", "pair_twins", "pair_sorted"),
     **{("vertices", kind): (f"place_rows<{kind}>", f"count_fitting<{kind}>") for kind in ("i64", "double")},
     **{

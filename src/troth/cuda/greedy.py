@@ -62,7 +62,7 @@ def run(graph: Graph, order: Order, context: Context) -> Result:
     if context.progress is not None:
         context.progress("sort", 0, m)
     mate, rounds = cp.full(graph.n, -1, np.int32), 0
-    ends = sorted_ends(graph, order) if m else None
+    ends: Any = sorted_ends(graph, order) if m else None
     cp.cuda.get_current_stream().synchronize()
     clock.append(perf_counter())
     left = m

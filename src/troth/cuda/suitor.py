@@ -58,9 +58,9 @@ ITEM_BYTES, KEY_BYTES, CONTROL_BYTES = 16, 16, 16 * 8  # of the kernels' structs
 WAVES = 8  # times more blocks than run at a time, where blocks take unequal time
 DENSE = 12  # mean degree from which rows that are not short have a kernel of their own
 
+_WIDE_ARRAYS = ("middles", "longs", "owners", "done", "best")
 _WIDE = np.dtype(
-    [(name, "u8") for name in ("middles", "longs", "owners", "done", "best")]
-    + [(name, "i8") for name in ("most_middles", "most_longs", "most_pieces")]
+    [(name, "u8") for name in _WIDE_ARRAYS] + [(name, "i8") for name in ("most_middles", "most_longs", "most_pieces")]
 )
 CONSTANTS = (
     *ORDER_CONSTANTS,
@@ -103,8 +103,7 @@ def run(
     if variant == "plain":
         return _run_plain(graph, order, context)
     if variant != "auto":
-        tuning = (threads_per_block, vertices_per_warp, balance_rounds)
-        return suitor_variants.run(graph, order, context, variant, *tuning)
+        return suitor_variants.run(graph, order, context, variant, threads_per_block, vertices_per_warp, balance_rounds)
     cp = cupy()
     n, total = graph.n, len(graph.indices)
     context.report(0, n)
@@ -136,7 +135,7 @@ def run(
     slots, later = memory["queue"], memory["queue"] + places * ITEM_BYTES  # its two sides
 
     constants = as_argument(order)
-    wide = struct(_WIDE, *(memory[name].ptr for name in _WIDE.names[:5]), middles, longs, pieces)
+    wide = struct(_WIDE, *(memory[name].ptr for name in _WIDE_ARRAYS), middles, longs, pieces)
     arrays = (graph.indptr, aligned(graph.indices), aligned(bits_of(graph.weights)))
     rows = (*arrays, n, total, constants, wide)
     most = -(-n // BLOCK)

@@ -83,4 +83,4 @@ def run(
 
 def _limit(balance_rounds: int | str) -> int:
     """The k of the kernel."""
-    return -1 if balance_rounds == "adaptive" else min(balance_rounds, 2**31 - 1)
+    return -1 if isinstance(balance_rounds, str) else min(balance_rounds, 2**31 - 1)

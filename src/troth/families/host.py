@@ -1,7 +1,7 @@
-"""CSR structures on the CPU: what ``families.py`` asks of a device, in Numba.
+"""CSR structures on the CPU: what ``structures.py`` asks of a device, in Numba.
 
 A device is a module with ``lattice``, ``near``, ``drawn``, ``simple`` and ``weigh``; the other one is
-``troth.cuda.generate``, whose arrays are the same, bit for bit. Arguments are checked already.
+``families/cuda.py``, whose arrays are the same, bit for bit. Arguments are checked already.
 """
 
 from __future__ import annotations
@@ -12,21 +12,15 @@ from math import prod
 import numpy as np
 
 from troth.families.draw import below
-from troth.families.weights import weigh
+from troth.families.weights import in_blocks, weigh
 from troth.gate.cpu import edges_to_csr
 from troth.kernels.jit import inlined, kernel
-from troth.kernels.team import chunks, run_team, thread_count
+from troth.kernels.team import chunks
 from troth.order import PLACE, hash2
 
 __all__ = ["drawn", "lattice", "near", "scatter", "simple", "weigh"]
 
 Structure = tuple[np.ndarray, np.ndarray]
-BLOCK = 1 << 16  # vertices or edges that a worker takes at a time; no result depends on it
-
-
-def in_blocks(kernel: Callable, total: int, *args) -> None:
-    """Run a kernel on as many threads as there are blocks of work for them."""
-    run_team(kernel, total, thread_count(None, total, BLOCK), *args, chunk=BLOCK)
 
 
 def count_and_fill(kernel: Callable, n: int, *args) -> Structure:

@@ -169,9 +169,8 @@ def generate(
     on, there = _device(asked.family, str(device))
     with asked.fitting(), there:  # a GPU without room raises an error of its own
         indptr, indices = asked.make(on)
-        return Graph.trusted(
-            indptr, indices, on.weigh(indptr, indices, asked.weights, asked.seed, asked.kind, asked.high)
-        )
+        values = on.weigh(indptr, indices, asked.weights, asked.seed, asked.kind, asked.high)
+        return Graph.trusted(indptr, indices, values)
 
 
 class FamilyRequest(NamedTuple):

@@ -6,6 +6,7 @@ without looking at each other and any part of a graph can be weighted by itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from troth.order import WEIGHT, hash2
 
 UNIT, INCREASING, UNIFORM, EXPONENTIAL, INTEGERS, TRAP = range(6)
 EPSILON = 2.0**-20  # of the trap: 1 + EPSILON is exact in float32
-BLOCK = 1 << 16  # rows that a worker weighs at a time
+BLOCK = 1 << 16  # vertices or edges that a worker takes at a time; no result depends on it
 DTYPES = ("float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 HIGH = 10  # the greatest weight of the rule "integers" where none is given
 
@@ -41,6 +42,11 @@ RULES = {
         TRAP, "float32", "1, 1+eps, 1 along vertices 4i..4i+3, else eps: on a path, greedy gets half of the best"
     ),
 }
+
+
+def in_blocks(kernel: Callable, total: int, *args: Any) -> None:
+    """Run a kernel on as many threads as there are blocks of work for them."""
+    run_team(kernel, total, thread_count(None, total, BLOCK), *args, chunk=BLOCK)
 
 
 @kernel
@@ -117,7 +123,6 @@ def weigh(indptr: np.ndarray, indices: np.ndarray, rule: str, seed: np.uint64, k
         check_fit(rule, len(indices) // 2, kind)
         _rank(indptr, indices, indptr[:-1].copy(), weights)
     else:
-        bits, n = 53 if kind == np.float64 else 24, len(indptr) - 1
-        given = (code, seed, bits, high, indptr, indices)
-        run_team(_weigh, n, thread_count(None, n, BLOCK), *given, weights, chunk=BLOCK)
+        bits = 53 if kind == np.float64 else 24
+        in_blocks(_weigh, len(indptr) - 1, code, seed, bits, high, indptr, indices, weights)
     return weights

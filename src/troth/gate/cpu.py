@@ -12,18 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from troth.gate.findings import (
-    FINGERPRINT,
-    GREATEST,
-    LEAST,
-    LOOPS,
-    NONFINITE,
-    NONPOSITIVE,
-    OUTSIDE,
-    SALT,
-    UNION,
-    UNSORTED,
-)
+from troth.gate.findings import COLUMNS, GREATEST, LEAST, SALT, UNION
 from troth.kernels.jit import kernel
 from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import WEIGHT, hash2, weight_bits
@@ -60,7 +49,7 @@ def check_rows(worker, cursor, chunk, indptr, indices, data, bits, salt, found):
                 least = min(least, b)
                 greatest = max(greatest, b)
                 union |= b
-                low, high = np.uint64(min(u, v)), np.uint64(max(u, v))
+                low, high = np.uint64(min(u, v)), np.uint64(max(u, v))  # type: ignore[arg-type]
                 h = ((low << np.uint64(32) | high) ^ salt[0]) * np.uint64(0x9E3779B97F4A7C15)
                 h = (h ^ (h >> np.uint64(32)) ^ b ^ salt[1]) * np.uint64(0xD6E8FEB86659FD93)
                 h = (h ^ (h >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -71,21 +60,15 @@ def check_rows(worker, cursor, chunk, indptr, indices, data, bits, salt, found):
                     total -= h
                 else:
                     loops += np.uint64(1)
-    found[worker, UNSORTED] = unsorted
-    found[worker, OUTSIDE] = outside
-    found[worker, LOOPS] = loops
-    found[worker, NONPOSITIVE] = nonpositive
-    found[worker, NONFINITE] = nonfinite
-    found[worker, FINGERPRINT] = total
-    found[worker, LEAST] = least
-    found[worker, GREATEST] = greatest
-    found[worker, UNION] = union
+    columns = (unsorted, outside, loops, nonpositive, nonfinite, total, least, greatest, union)  # as in findings.py
+    for column, value in enumerate(columns):
+        found[worker, column] = value
 
 
 def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> list[int]:
     """The columns above over all workers; the last three mean something where all entries are positive."""
     threads, n = thread_count(None, len(indices)), len(indptr) - 1
-    found = np.zeros((threads, 9), np.uint64)
+    found = np.zeros((threads, len(COLUMNS)), np.uint64)
     run_team(check_rows, n, threads, indptr, indices, data, weight_bits(data), SALT, found, serial_below=0)
     with np.errstate(over="ignore"):
         total = found.sum(axis=0, dtype=np.uint64)
@@ -117,59 +100,31 @@ def span(weights: np.ndarray) -> tuple[int, int, int]:
 
 
 @kernel
-def count_kept(indptr, indices, data, ends):
-    """ends[u + 1] = how many entries of rows 0..u are neither loops nor <= 0."""
-    kept = 0
-    ends[0] = 0
-    for u in range(indptr.size - 1):
-        for e in range(indptr[u], indptr[u + 1]):
-            kept += indices[e] != u and data[e] > 0
-        ends[u + 1] = kept
-
-
-@kernel
-def copy_kept(indptr, indices, data, new_indices, new_data):
-    """Copy the entries that ``count_kept`` counted."""
+def keep_positive(rows, write, kept):
+    """Leave out loops and entries <= 0. Called twice, as ``merge_directions`` is."""
     to = 0
-    for u in range(indptr.size - 1):
-        for e in range(indptr[u], indptr[u + 1]):
-            if indices[e] != u and data[e] > 0:
-                new_indices[to] = indices[e]
-                new_data[to] = data[e]
-                to += 1
-
-
-@kernel
-def first_unequal(rows, columns):
-    """The first off-diagonal place (row, column) where a matrix and its transpose differ, and how many edges do."""
-    indptr, indices, data = rows.indptr, rows.indices, rows.data
-    t_indptr, t_indices, t_data = columns.indptr, columns.indices, columns.data
-    row = column = -1
-    edges = 0
-    for u in range(indptr.size - 1):
-        a, b = indptr[u], t_indptr[u]
-        while a < indptr[u + 1] or b < t_indptr[u + 1]:
-            va = indices[a] if a < indptr[u + 1] else indptr.size
-            vb = t_indices[b] if b < t_indptr[u + 1] else indptr.size
-            v = min(va, vb)
-            if v != u and (va != vb or data[a] != t_data[b]):
-                if edges == 0:
-                    row, column = u, v
-                edges += u < v
-            a += va == v
-            b += vb == v
-    return row, column, edges
+    kept.indptr[0] = 0
+    for u in range(rows.indptr.size - 1):
+        for e in range(rows.indptr[u], rows.indptr[u + 1]):
+            keep = rows.indices[e] != u and rows.data[e] > 0
+            if write and keep:
+                kept.indices[to] = rows.indices[e]
+                kept.data[to] = rows.data[e]
+            to += keep
+        kept.indptr[u + 1] = to
 
 
 @kernel
 def merge_directions(rows, columns, mode, write, merged):
     """Combine a matrix with its transpose, loops left out; a missing direction does not count.
 
-    Called twice: first with ``write`` false to fill the new indptr, then with room for the entries.
+    Called twice: first with ``write`` false to fill the new indptr, then with room for the entries. Returns the first
+    place (row, column) where the two differ, and how many edges do.
     """
     indptr, indices, data = rows.indptr, rows.indices, rows.data
     t_indptr, t_indices, t_data = columns.indptr, columns.indices, columns.data
-    to = 0
+    row = column = -1
+    edges = to = 0
     merged.indptr[0] = 0
     for u in range(indptr.size - 1):
         a, b = indptr[u], t_indptr[u]
@@ -178,6 +133,10 @@ def merge_directions(rows, columns, mode, write, merged):
             vb = t_indices[b] if b < t_indptr[u + 1] else indptr.size
             v = min(va, vb)
             if v != u:
+                if va != vb or data[a] != t_data[b]:
+                    if edges == 0:
+                        row, column = u, v
+                    edges += u < v
                 if write:
                     merged.indices[to] = v
                     if va != vb:
@@ -196,6 +155,7 @@ def merge_directions(rows, columns, mode, write, merged):
             a += va == v
             b += vb == v
         merged.indptr[u + 1] = to
+    return row, column, edges
 
 
 @kernel

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from troth.arrays import cupy, using
-from troth.gate.findings import COLUMNS, LEAST, MERGE, SALT
+from troth.gate.findings import COLUMNS, LEAST, MERGE, SALT, bits_range
 from troth.kernels.launch import WORDS, bits_of, define, launch, load, resident, word_of
 from troth.order import ORDER_CONSTANTS
 
@@ -43,12 +43,8 @@ PROGRAMS = {
         for word in (*WORDS.values(), NOTHING)
     },
     **{
-        f"values {kind}": (
-            f"survey<{kind}>",
-            f"check<{kind}>",
-            f"merge_runs<{kind}>",
-            f"count_kept<{kind}>",
-            f"copy_kept<{kind}>",
+        f"values {kind}": tuple(
+            f"{name}<{kind}>" for name in ("survey", "check", "merge_runs", "count_kept", "copy_kept")
         )
         for kind in TYPES.values()
     },
@@ -123,7 +119,7 @@ def span(weights: Any) -> tuple[int, int, int]:
     with using(weights.device.id):
         found = cupy().zeros(len(COLUMNS), np.uint64)
         survey(weights, found)
-        return tuple(columns_of(found)[LEAST:])
+        return bits_range(columns_of(found))
 
 
 # ---- keys ----

@@ -14,36 +14,9 @@ from typing import Any
 import numpy as np
 
 from troth.arrays import cupy, to_host, using
-from troth.gate import host
-from troth.gate.cuda import (
-    TYPES,
-    check,
-    columns_of,
-    count_runs,
-    edge_rows,
-    id_bits,
-    merge_runs,
-    pack_ends,
-    pack_rows,
-    program,
-    run,
-    run_all,
-    sort_keys,
-    spread,
-    survey,
-    unpack,
-    value_kernels,
-)
-from troth.gate.findings import COLUMNS, FINGERPRINT, LEAST, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
-from troth.gate.rules import (
-    adds_as_truth,
-    apply_rule,
-    fits,
-    has_least_integer,
-    notes_of,
-    sum_may_overflow,
-    type_of_both,
-)
+from troth.gate import cuda as kernels
+from troth.gate import host, rules
+from troth.gate.findings import COLUMNS, FINGERPRINT, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED, bits_range
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES, Edges, Matrix, sparse_parts
 
@@ -88,7 +61,7 @@ def _clean_type(data: Any) -> Any:
         return data.astype(np.uint8)
     if data.dtype == np.float16:
         return data.astype(np.float32)
-    if data.dtype.name not in TYPES or (data.dtype == np.uint64 and int(data.max()) >= 2**63):
+    if data.dtype.name not in kernels.TYPES or (data.dtype == np.uint64 and int(data.max()) >= 2**63):
         raise RetryOnHost
     return data
 
@@ -99,21 +72,16 @@ def _absolute(data: Any) -> Any:
         word = np.dtype(f"u{data.dtype.itemsize}")
         return (data.view(word) & word.type(np.iinfo(word).max >> 1)).view(data.dtype)
     out = cupy().abs(data)
-    return out.view(f"u{data.dtype.itemsize}") if has_least_integer(data) else out
+    return out.view(f"u{data.dtype.itemsize}") if rules.has_least_integer(data) else out
 
 
 def _apply_rule(rule: str, data: Any, count: int, seed: np.uint64, pack: Callable[[], Any]) -> Any:
     """Step 1: the weights of ``count`` > 0 entries under ``rule``; ``pack()`` gives their keys."""
 
-    def draw() -> Any:
-        out = cupy().empty(count, np.float32)
-        run_all(program("keys").random_weights, count, pack(), count, seed, out)
-        return out
+    def draw(out: Any) -> None:
+        kernels.run_all(kernels.program("keys").random_weights, count, pack(), count, seed, out)
 
-    def ones() -> Any:
-        return cupy().ones(count, np.int32)
-
-    return apply_rule(rule, data, draw=draw, ones=ones, clean=_clean_type, absolute=_absolute)
+    return rules.apply_rule(rule, data, cupy(), count, draw, _clean_type, _absolute)
 
 
 def _numbers(part: Any) -> Any:
@@ -130,31 +98,31 @@ def _numbers(part: Any) -> Any:
 
 
 def _matrix_steps(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
-    shape, notes = source.matrix.shape, {}
+    shape, notes = source.matrix.shape, dict[str, int]()
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] > MAX_VERTICES:
         raise RetryOnHost
     ordered = source.matrix.format == "coo"  # repeats are neighbours already
     indptr, indices, data = (_scatter if ordered else _rows)(source, rule, seed)
-    found = check(indptr, indices, data)
+    found = kernels.check(indptr, indices, data)
     if found[OUTSIDE] or found[NONFINITE]:
         raise RetryOnHost
     if found[UNSORTED]:
         before = len(indices)
         indptr, indices, data = _sum_repeats(indptr, indices, data, ordered)
-        if adds_as_truth(source.matrix.dtype, rule):
+        if rules.adds_as_truth(source.matrix.dtype, rule):
             data = cupy().minimum(data, 1)
-        notes |= notes_of(repeats=before - len(indices))
-        found = check(indptr, indices, data)
-    notes |= notes_of(loops=found[LOOPS])
+        notes |= rules.notes_of(repeats=before - len(indices))
+        found = kernels.check(indptr, indices, data)
+    notes |= rules.notes_of(loops=found[LOOPS])
     if found[FINGERPRINT] and not found[NONFINITE]:
         indptr, indices, data = _agree(indptr, indices, data, symmetrize, notes)
-        found = check(indptr, indices, data)
+        found = kernels.check(indptr, indices, data)
     if found[NONFINITE]:  # a sum of large floats
         raise RetryOnHost
+    weight_range = bits_range(found) if len(indices) else None
     if found[NONPOSITIVE] or found[LOOPS]:
         indptr, indices, data = _drop(indptr, indices, data, found[LOOPS], notes)
-        found = None
-    weight_range = tuple(found[LEAST:]) if found and len(indices) else None
+        weight_range = None
     return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
 
 
@@ -165,7 +133,7 @@ def _rows(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
     if len(indptr) != n + 1:
         raise RetryOnHost
     found = cp.zeros(2, np.uint64)
-    run_all(program("keys").rising, n + 1, indptr, n, min(len(indices), len(matrix.data)), found)
+    kernels.run_all(kernels.program("keys").rising, n + 1, indptr, n, min(len(indices), len(matrix.data)), found)
     bad, count = (int(word) for word in found.get())
     if bad or not count:
         raise RetryOnHost
@@ -174,7 +142,7 @@ def _rows(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
         if int(indices.view(np.uint64).max()) >= n:
             raise RetryOnHost
         indices = indices.astype(np.int32)
-    return indptr, indices, _apply_rule(rule, values, count, seed, lambda: pack_rows(indptr, indices))
+    return indptr, indices, _apply_rule(rule, values, count, seed, lambda: kernels.pack_rows(indptr, indices))
 
 
 def _scatter(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
@@ -184,64 +152,64 @@ def _scatter(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]
     if not len(row) == len(col) == len(matrix.data) or not len(row):
         raise RetryOnHost
     found = cupy().zeros(1, np.uint64)
-    keys = pack_ends(row, col, False, found)
+    keys = kernels.pack_ends(row, col, False, found)
     if int(found[0]) >= n:
         raise RetryOnHost
     data = _apply_rule(rule, values, len(row), seed, lambda: keys)
-    keys, data = sort_keys(keys, data, id_bits(n), 2 * id_bits(n))
-    return *unpack(keys, n), data
+    keys, data = kernels.sort_keys(keys, data, kernels.id_bits(n), 2 * kernels.id_bits(n))
+    return *kernels.unpack(keys, n), data
 
 
 def _sum_repeats(indptr: Any, indices: Any, data: Any, ordered: bool) -> tuple[Any, Any, Any]:
     """Rows sorted, repeats added up in the order in which they are stored."""
     n, kind = len(indptr) - 1, data.dtype
     whole = kind.kind in "iu"
-    keys, data = pack_rows(indptr, indices), data.astype(np.int64) if whole else data
+    keys, data = kernels.pack_rows(indptr, indices), data.astype(np.int64) if whole else data
     if not ordered:
-        keys, data = sort_keys(keys, data, id_bits(n), 2 * id_bits(n))
-    parts, runs, _ = count_runs(keys)
+        keys, data = kernels.sort_keys(keys, data, kernels.id_bits(n), 2 * kernels.id_bits(n))
+    parts, runs, _ = kernels.count_runs(keys)
     if runs < len(keys):
-        keys, data, found = merge_runs(keys, data, parts, runs, "sum")
+        keys, data, found = kernels.merge_runs(keys, data, parts, runs, "sum")
         if int(found[1]):
             raise RetryOnHost
-    if whole and fits(data, kind):
+    if whole and rules.fits(data, kind):
         data = data.astype(kind)
-    return *unpack(keys, n), data
+    return *kernels.unpack(keys, n), data
 
 
 def _agree(indptr: Any, indices: Any, data: Any, symmetrize: str | None, notes: dict) -> tuple[Any, Any, Any]:
     """Step 4: combine the two directions; without a way to do so the CPU names the first entry that differs."""
     cp, n, total = cupy(), len(indptr) - 1, len(indices)
-    if symmetrize is None or sum_may_overflow(symmetrize, data):
+    if symmetrize is None or rules.sum_may_overflow(symmetrize, data):
         raise RetryOnHost
-    values = data.astype(type_of_both(symmetrize, data.dtype), copy=False)
+    values = data.astype(rules.type_of_both(symmetrize, data.dtype), copy=False)
     both = cp.empty(2 * total, np.uint64)
-    run_all(program("keys").mirror, total, pack_rows(indptr, indices), total, both)
-    keys, values = sort_keys(both, cp.concatenate([values, values]), id_bits(n), 2 * id_bits(n))
-    parts, runs, _ = count_runs(keys)
-    keys, values, found = merge_runs(keys, values, parts, runs, symmetrize)
+    kernels.run_all(kernels.program("keys").mirror, total, kernels.pack_rows(indptr, indices), total, both)
+    keys, values = kernels.sort_keys(both, cp.concatenate([values, values]), kernels.id_bits(n), 2 * kernels.id_bits(n))
+    parts, runs, _ = kernels.count_runs(keys)
+    keys, values, found = kernels.merge_runs(keys, values, parts, runs, symmetrize)
     unequal = int(found[0])
     if not unequal:  # equal values with unequal bits: 0.0 and -0.0
         return indptr, indices, data
     notes["symmetrized"] = unequal
-    return *unpack(keys, n), values
+    return *kernels.unpack(keys, n), values
 
 
 def _drop(indptr: Any, indices: Any, data: Any, loops: int, notes: dict) -> tuple[Any, Any, Any]:
     """Steps 2 and 5: leave out loops and edges of weight <= 0."""
-    cp, kernels, total = cupy(), value_kernels(data), len(indices)
-    keys = pack_rows(indptr, indices)
-    blocks, chunk = spread(kernels.count_kept, total)
+    cp, program, total = cupy(), kernels.value_kernels(data), len(indices)
+    keys = kernels.pack_rows(indptr, indices)
+    blocks, chunk = kernels.spread(program.count_kept, total)
     counts, found = cp.empty(blocks, np.int64), cp.zeros(1, np.uint64)
-    run(kernels.count_kept, blocks, keys, data, total, chunk, counts, found)
+    kernels.run(program.count_kept, blocks, keys, data, total, chunk, counts, found)
     kept, edges = int(found[0]), total - loops
     if edges and not kept:
         raise RetryOnHost
-    notes |= notes_of(nonpositive=(edges - kept) // 2)
+    notes |= rules.notes_of(nonpositive=(edges - kept) // 2)
     new_keys, new_data = cp.empty(kept, np.uint64), cp.empty(kept, data.dtype)
     if kept:
-        run(kernels.copy_kept, blocks, keys, data, total, chunk, counts, new_keys, new_data)
-    return *unpack(new_keys, len(indptr) - 1), new_data
+        kernels.run(program.copy_kept, blocks, keys, data, total, chunk, counts, new_keys, new_data)
+    return *kernels.unpack(new_keys, len(indptr) - 1), new_data
 
 
 # ---- edges ----
@@ -252,17 +220,17 @@ def _edge_steps(source: Edges, rule: str, seed: np.uint64) -> Graph:
     if row.shape != col.shape or (source.weight is not None and source.weight.shape != row.shape) or not count:
         raise RetryOnHost
     found = cupy().zeros(len(COLUMNS) + 1, np.uint64)  # the columns of a check, then the greatest id
-    keys = pack_ends(row, col, True, found[len(COLUMNS) :])
+    keys = kernels.pack_ends(row, col, True, found[len(COLUMNS) :])
     del row, col
     data = _apply_rule(rule, source.weight, count, seed, lambda: keys)
-    survey(data, found)
-    *columns, greatest = columns_of(found)
+    kernels.survey(data, found)
+    *columns, greatest = kernels.columns_of(found)
     n = greatest + 1 if source.n is None else source.n
     if columns[NONFINITE] or greatest >= min(n, MAX_VERTICES) or n > MAX_VERTICES:
         raise RetryOnHost
-    indptr, indices, data, loops, repeats = edge_rows(keys, data, n)
-    notes = notes_of(loops=loops, repeats=repeats)
-    weight_range = None if notes or columns[NONPOSITIVE] else tuple(columns[LEAST:])
+    indptr, indices, data, loops, repeats = kernels.edge_rows(keys, data, n)
+    notes = rules.notes_of(loops=loops, repeats=repeats)
+    weight_range = None if notes or columns[NONPOSITIVE] else bits_range(columns)
     if columns[NONPOSITIVE] and len(indices):
         indptr, indices, data = _drop(indptr, indices, data, 0, notes)
     return Graph.trusted(indptr, indices, data, None, source.ids, notes, weight_range)

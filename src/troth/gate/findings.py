@@ -7,18 +7,13 @@ import secrets
 import numpy as np
 
 # Columns of what ``check`` returns.
-COLUMNS = (
-    "UNSORTED",
-    "OUTSIDE",
-    "LOOPS",
-    "NONPOSITIVE",
-    "NONFINITE",
-    "FINGERPRINT",
-    "LEAST",
-    "GREATEST",
-    "UNION",
-)
+COLUMNS = ("UNSORTED", "OUTSIDE", "LOOPS", "NONPOSITIVE", "NONFINITE", "FINGERPRINT", "LEAST", "GREATEST", "UNION")
 UNSORTED, OUTSIDE, LOOPS, NONPOSITIVE, NONFINITE, FINGERPRINT, LEAST, GREATEST, UNION = range(len(COLUMNS))
 # Of the fingerprint's hash; every process draws its own, so that no file can be made to pass.
 SALT = (np.uint64(secrets.randbits(64)), np.uint64(secrets.randbits(64)))
 MERGE = {"max": 0, "min": 1, "sum": 2, "mean": 3}
+
+
+def bits_range(found: list[int]) -> tuple[int, int, int]:
+    """Least, greatest and union of the weight bits among the columns."""
+    return found[LEAST], found[GREATEST], found[UNION]

@@ -13,23 +13,17 @@ does the same steps on a GPU, and comes here for the words of a refusal.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from troth.errors import TrothError
 from troth.gate import cpu as kernels
+from troth.gate import rules
 from troth.gate.cpu import Entries
-from troth.gate.findings import FINGERPRINT, LEAST, LOOPS, MERGE, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
-from troth.gate.rules import (
-    adds_as_truth,
-    apply_rule,
-    fits,
-    has_least_integer,
-    notes_of,
-    sum_may_overflow,
-    type_of_both,
-)
+from troth.gate.findings import FINGERPRINT, LOOPS, MERGE, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED, bits_range
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES, Edges, Matrix
 
@@ -72,24 +66,12 @@ def clean_type(data: np.ndarray, where: str) -> np.ndarray:
 
 def _absolute(data: np.ndarray) -> np.ndarray:
     """|data|; the least signed integer, whose absolute value does not fit its type, becomes unsigned."""
-    return np.abs(data).view(f"u{data.dtype.itemsize}") if has_least_integer(data) else np.abs(data)
+    return np.abs(data).view(f"u{data.dtype.itemsize}") if rules.has_least_integer(data) else np.abs(data)
 
 
-def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, random_weights) -> np.ndarray:
-    """Step 1: the weights of the entries under ``rule``; ``random_weights(out)`` fills in random ones."""
-
-    def draw() -> np.ndarray:
-        out = np.empty(count, np.float32)
-        random_weights(out)
-        return out
-
-    def ones() -> np.ndarray:
-        return np.ones(count, np.int32)
-
-    def clean(values: np.ndarray) -> np.ndarray:
-        return clean_type(values, where)
-
-    return apply_rule(rule, data, draw=draw, ones=ones, clean=clean, absolute=_absolute)
+def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, draw: Callable) -> np.ndarray:
+    """Step 1: the weights of the entries under ``rule``; ``draw(out)`` fills in random ones."""
+    return rules.apply_rule(rule, data, np, count, draw, partial(clean_type, where=where), _absolute)
 
 
 # ---- matrices ----
@@ -97,7 +79,7 @@ def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, rand
 
 def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
     """The graph of a square sparse matrix on the host."""
-    where, notes = source.where, {}
+    where, notes = source.where, dict[str, int]()
     indptr, indices, data, swapped = _rows(source, rule, seed)
     # Steps 2 and 3 need sorted rows; SciPy sorts and adds up.
     found = kernels.check(indptr, indices, data)
@@ -109,22 +91,22 @@ def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint
     if found[UNSORTED] and not found[NONFINITE]:
         before = len(indices)
         indptr, indices, data = _sum_repeats(where, indptr, indices, data)
-        if adds_as_truth(source.matrix.dtype, rule):
+        if rules.adds_as_truth(source.matrix.dtype, rule):
             data = np.minimum(data, 1)
-        notes |= notes_of(repeats=before - len(indices))
+        notes |= rules.notes_of(repeats=before - len(indices))
         found = kernels.check(indptr, indices, data)
-    if found[NONFINITE]:
-        _refuse_nonfinite(source, indptr, indices, data, swapped)
-    notes |= notes_of(loops=found[LOOPS])
-    if found[FINGERPRINT]:
+    notes |= rules.notes_of(loops=found[LOOPS])
+    if found[FINGERPRINT] and not found[NONFINITE]:
         indptr, indices, data = _agree(source, indptr, indices, data, symmetrize, swapped, notes)
         found = kernels.check(indptr, indices, data)
-        if found[NONFINITE]:  # the sum of two large floats
-            _refuse_nonfinite(source, indptr, indices, data, swapped)
+    if found[NONFINITE]:  # as given, or a sum of large floats
+        u, e = _locate(indptr, ~np.isfinite(data))
+        place = _place(source, u, int(indices[e]), swapped)
+        raise TrothError(f"{where}: entry {place} is {data[e]}; weights must be finite numbers")
+    weight_range = bits_range(found) if len(indices) else None
     if found[NONPOSITIVE] or found[LOOPS]:
         indptr, indices, data = _drop(where, indptr, indices, data, found[LOOPS], notes)
-        found = None
-    weight_range = tuple(found[LEAST:]) if found and len(indices) else None
+        weight_range = None
     indices = indices.astype(np.int32, copy=False)
     return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
 
@@ -196,15 +178,9 @@ def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.n
         # A sum that wraps around is off by 2^64, a rounded one by much less.
         if np.abs(rounded.data - total).max() >= 2.0**63:
             raise TrothError(f"{where}: entries at one place add up to 2^63 or more; convert the weights to float64")
-        if fits(total, kind):
+        if rules.fits(total, kind):
             total = total.astype(kind)
     return clean.indptr.astype(np.int64), clean.indices, total
-
-
-def _refuse_nonfinite(source: Matrix, indptr, indices, data, swapped: bool):
-    u, e = _locate(indptr, ~np.isfinite(data))
-    place = _place(source, u, int(indices[e]), swapped)
-    raise TrothError(f"{source.where}: entry {place} is {data[e]}; weights must be finite numbers")
 
 
 def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
@@ -214,7 +190,8 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
     n = len(indptr) - 1
     other = csr_array((data, indices, indptr), shape=(n, n)).tocsc()
     rows, columns = Entries(indptr, indices, data), Entries(other.indptr, other.indices, other.data)
-    u, v, edges = kernels.first_unequal(rows, columns)
+    merged = _make_room(np.empty(n + 1, np.int64), 0, data.dtype)
+    u, v, edges = kernels.merge_directions(rows, columns, 0, False, merged)
     if edges == 0:  # equal values with unequal bits: 0.0 and -0.0
         return rows
     if symmetrize is None:
@@ -222,33 +199,35 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
         place, mirrored = _place(source, u, v, swapped), _place(source, v, u, swapped)
         differ = f"entry {place} is {here} but {mirrored} is {there}"
         raise TrothError(f"{source.where}: {differ}; choose symmetrize=max, min, sum or mean")
-    if sum_may_overflow(symmetrize, data):
+    if rules.sum_may_overflow(symmetrize, data):
         raise TrothError(f"{source.where}: a sum of two weights may be 2^63 or more; convert them to float64")
-    kind = type_of_both(symmetrize, data.dtype)
+    kind = rules.type_of_both(symmetrize, data.dtype)
     rows, columns = (part._replace(data=part.data.astype(kind, copy=False)) for part in (rows, columns))
-    mode, ends = MERGE[symmetrize], np.empty(n + 1, np.int64)
-    merged = Entries(ends, np.empty(0, np.int32), np.empty(0, kind))
-    kernels.merge_directions(rows, columns, mode, False, merged)
-    merged = Entries(ends, np.empty(ends[-1], np.int32), np.empty(ends[-1], kind))
-    kernels.merge_directions(rows, columns, mode, True, merged)
+    merged = _make_room(merged.indptr, merged.indptr[-1], kind)
+    kernels.merge_directions(rows, columns, MERGE[symmetrize], True, merged)
     notes["symmetrized"] = edges
     return merged
 
 
 def _drop(where: str, indptr, indices, data, loops: int, notes: dict):
     """Steps 2 and 5: leave out loops and edges of weight <= 0."""
-    ends = np.empty(len(indptr), np.int64)
-    kernels.count_kept(indptr, indices, data, ends)
-    kept, values = np.empty(ends[-1], np.int32), np.empty(ends[-1], data.dtype)
-    kernels.copy_kept(indptr, indices, data, kept, values)
-    edges = len(indices) - loops
-    if edges and not len(kept):
+    rows, kept = Entries(indptr, indices, data), _make_room(np.empty(len(indptr), np.int64), 0, data.dtype)
+    kernels.keep_positive(rows, False, kept)
+    kept = _make_room(kept.indptr, kept.indptr[-1], data.dtype)
+    kernels.keep_positive(rows, True, kept)
+    edges, left = len(indices) - loops, len(kept.indices)
+    if edges and not left:
         remedy = 'weights="abs" takes absolute values (as for a Laplacian)'
         if not (data < 0).any():
             remedy = 'all are 0; weights="unit" makes them 1'
         raise TrothError(f"{where}: no edge has a positive weight; {remedy}")
-    notes |= notes_of(nonpositive=(edges - len(kept)) // 2)
-    return ends, kept, values
+    notes |= rules.notes_of(nonpositive=(edges - left) // 2)
+    return kept
+
+
+def _make_room(indptr: np.ndarray, count: int, kind: np.dtype) -> Entries:
+    """Rows to be filled in."""
+    return Entries(indptr, np.empty(count, np.int32), np.empty(count, kind))
 
 
 def _locate(indptr: np.ndarray, bad: np.ndarray) -> tuple[int, int]:
@@ -296,7 +275,7 @@ def from_edges(source: Edges, rule: str, seed: np.uint64) -> Graph:
         u, v = (v + source.base if source.ids is None else source.ids[v] for v in (row[at], col[at]))
         raise TrothError(f"{where}: edge {at} ({u}, {v}) has weight {data[at]}; weights must be finite numbers")
     indptr, indices, data, loops, repeats = kernels.edges_to_csr(row, col, data, n)
-    notes = source.notes | notes_of(loops=loops, repeats=repeats)
+    notes = source.notes | rules.notes_of(loops=loops, repeats=repeats)
     if len(data) and data.min() <= 0:
         indptr, indices, data = _drop(where, indptr, indices, data, 0, notes)
     return Graph.trusted(indptr, indices, data, None, source.ids, notes)

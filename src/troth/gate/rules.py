@@ -8,23 +8,18 @@ from typing import Any
 import numpy as np
 
 
-def apply_rule(
-    rule: str,
-    data: Any,
-    *,
-    draw: Callable[[], Any],
-    ones: Callable[[], Any],
-    clean: Callable[[Any], Any],
-    absolute: Callable[[Any], Any],
-) -> Any:
+def apply_rule(rule: str, data: Any, xp: Any, count: int, draw: Callable, clean: Callable, absolute: Callable) -> Any:
     """Step 1: the weights of the entries under ``rule``; ``data`` is None where there are no values.
 
-    ``draw()`` makes random weights and ``ones()`` equal ones; ``clean(data)`` has a type that engines compare exactly.
+    ``xp`` is NumPy or CuPy, ``draw(out)`` fills in random weights, ``clean(data)`` has a type that engines compare
+    exactly.
     """
     if rule == "random" or (rule == "paper" and data is None):
-        return draw()
+        out = xp.empty(count, np.float32)
+        draw(out)
+        return out
     if rule == "unit" or data is None:
-        return ones()
+        return xp.ones(count, np.int32)
     data = clean(data)
     return data if rule == "keep" else clean(absolute(data))
 

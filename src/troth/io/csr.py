@@ -24,7 +24,8 @@ from troth.io.text import distinct_text
 
 FORMAT, VERSION = "troth-csr", 1
 EXTRA = {"vertex_weights": "numbers", "ids": "numbers or text in one column"}  # arrays that may be there
-NAMES = {"meta.json", *(f"{name}.npy" for name in ("indptr", "indices", "weights", *EXTRA))}
+ARRAYS = ("indptr", "indices", "weights", *EXTRA)
+NAMES = {"meta.json", *(f"{name}.npy" for name in ARRAYS)}
 
 
 class CSR(NamedTuple):
@@ -83,10 +84,8 @@ def _meta(path: Path) -> dict:
         meta = json.loads(where.read_bytes())
     if not isinstance(meta, dict) or (meta.get("format"), meta.get("version")) != (FORMAT, VERSION):
         raise TrothError(f'{where}: not a graph of "format": "{FORMAT}", "version": {VERSION}')
-    counts = [meta.get("n"), meta.get("m")]
-    if not all(type(count) is int and 0 <= count < 2**62 for count in counts) or not isinstance(
-        meta.get("weights"), str
-    ):
+    counted = all(type(count) is int and 0 <= count < 2**62 for count in (meta.get("n"), meta.get("m")))
+    if not counted or not isinstance(meta.get("weights"), str):
         raise TrothError(f"{where}: n and m must be whole numbers, and weights the name of a type")
     return meta
 
@@ -136,12 +135,8 @@ def shared_matrix(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray):
 def write(graph: Graph, path: Path) -> None:
     """Make the folder. Ids are stored as numbers or as text."""
     path.mkdir()
-    np.save(path / "indptr.npy", graph.indptr)
-    np.save(path / "indices.npy", graph.indices)
-    np.save(path / "weights.npy", graph.weights)
-    if graph.vertex_weights is not None:
-        np.save(path / "vertex_weights.npy", graph.vertex_weights)
-    if graph.ids is not None:
-        np.save(path / "ids.npy", distinct_text(graph.ids) if graph.ids.dtype.kind == "O" else graph.ids)
+    for name in ARRAYS:
+        if (array := getattr(graph, name)) is not None:
+            np.save(path / f"{name}.npy", distinct_text(array) if array.dtype.kind == "O" else array)
     meta = {"format": FORMAT, "version": VERSION, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name}
     (path / "meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")

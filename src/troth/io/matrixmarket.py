@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.errors import TrothError
-from troth.files import BOM, one_line, open_binary, refusing
+from troth.files import BOM, one_line, open_binary, refusing, shortened
 from troth.graph import Graph
 from troth.inputs import Matrix
 from troth.io.atomic import create_binary
@@ -94,9 +94,8 @@ class _Lines:
             raise ValueError(f"{self.filled} lines of values, but a {symmetry} array of {n} rows has {wanted}")
         if at < len(text):
             line = text[text.rfind(b"\n", 0, at) + 1 : text.index(b"\n", at)].decode("latin-1").strip()
-            shown = line if len(line) <= 40 else line[:40] + "..."
             remedy = "all whole numbers" if whole else "a value being a decimal such as -1.5e3"
-            raise ValueError(f"line {self.lines + 1}: {shown!r} is not '{' '.join(cells)}', {remedy}")
+            raise ValueError(f"line {self.lines + 1}: {shortened(line, 40)!r} is not '{' '.join(cells)}', {remedy}")
         return text
 
 
@@ -193,12 +192,8 @@ def _check_head(stream: BufferedIOBase, path: Path) -> Head:
 def write(graph: Graph, path: Path) -> None:
     """Write the lower triangle as ``coordinate integer|real symmetric``; decimals read back as the same float64."""
     from scipy.io import mmwrite
-    from scipy.sparse import coo_array
+    from scipy.sparse import tril
 
-    row = np.repeat(np.arange(graph.n, dtype=np.int32), np.diff(graph.indptr))
-    lower = graph.indices < row
-    data = graph.weights[lower]
-    matrix = coo_array((data, (row[lower], graph.indices[lower])), shape=(graph.n, graph.n))
-    field = "real" if data.dtype.kind == "f" else "integer"
+    field = "real" if graph.weights.dtype.kind == "f" else "integer"
     with create_binary(path) as stream:
-        mmwrite(stream, matrix, field=field, symmetry="symmetric")
+        mmwrite(stream, tril(graph.to_scipy(), format="coo"), field=field, symmetry="symmetric")

@@ -146,8 +146,7 @@ def _lines(graph: Graph, vertex_weights: np.ndarray | None, weighted: bool, begi
     place = np.repeat(start + lead - step * (indptr[:-1] - indptr[0]), np.diff(indptr))
     place += step * np.arange(arcs.stop - arcs.start)
 
-    neighbour = to_cells(graph.indices[arcs].astype(np.int64) + 1)
-    columns = [(place, neighbour)]
+    columns = [(place, to_cells(graph.indices[arcs].astype(np.int64) + 1))]
     if weighted:
         columns.append((place + 1, to_cells(graph.weights[arcs])))
     if vertex_weights is not None:

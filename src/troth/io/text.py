@@ -28,7 +28,7 @@ from typing import NoReturn
 import numpy as np
 
 from troth.errors import TrothError
-from troth.files import BOM, open_binary, refusing
+from troth.files import BOM, open_binary, refusing, shortened
 from troth.kernels.jit import kernel
 
 INTEGER, REAL, HARD, BIG, TEXT, PADDED = range(6)  # PADDED: an INTEGER such as 007, while scanning
@@ -39,9 +39,7 @@ PLUS, MINUS, POINT, ZERO, NINE = (ord(c) for c in "+-.09")
 POWERS = 10.0 ** np.arange(23)
 EXACT = np.uint64(2**53)
 TEN = np.uint64(10)
-NAMES = np.zeros((3, 8), np.uint8)  # the words among numbers, in lower case
-for _row, _word in zip(NAMES, (b"nan", b"inf", b"infinity"), strict=True):
-    _row[: len(_word)] = np.frombuffer(_word, np.uint8)
+NAMES = np.array([b"nan", b"inf", b"infinity"]).view(np.uint8).reshape(3, 8)  # the words among numbers, in lower case
 
 
 # ---- the scan ----
@@ -301,9 +299,8 @@ class Cells:
     def refuse(self, cell: int, reason: str) -> NoReturn:
         """Raise a ``TrothError`` that shows the cell and its line."""
         text = self.texts(self.offsets()[cell : cell + 1])[0].decode("utf-8", "replace")
-        shown = text if len(text) <= 40 else text[:40] + "..."
         line = int(np.searchsorted(self.line_start, cell, "right")) - 1
-        raise TrothError(f"{self.where}, line {self.line_number(line)}: {shown!r} {reason}")
+        raise TrothError(f"{self.where}, line {self.line_number(line)}: {shortened(text, 40)!r} {reason}")
 
     def refuse_line(self, line: int, reason: str) -> NoReturn:
         """Raise a ``TrothError`` that names the ``line``-th line that is no comment."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.inputs import Edges
+from troth.neighbours.scipy import rows_to_scipy
 
 if TYPE_CHECKING:
     import networkx
@@ -82,11 +83,11 @@ def edges_to_networkx(
         import networkx
     except ImportError:
         raise TrothError('to_networkx needs NetworkX: pip install "troth[networkx]"') from None
-    n = len(indptr) - 1
-    names = range(n) if ids is None else ids.tolist()
-    row = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
-    upper = row < indices
-    ends = zip(row[upper].tolist(), indices[upper].tolist(), weights[upper].tolist(), strict=True)
+    from scipy.sparse import triu
+
+    upper = triu(rows_to_scipy(indptr, indices, weights), format="coo")
+    names = range(len(indptr) - 1) if ids is None else ids.tolist()
+    ends = zip(upper.row.tolist(), upper.col.tolist(), upper.data.tolist(), strict=True)
     G = networkx.Graph()
     G.add_nodes_from(names)
     G.add_weighted_edges_from((names[u], names[v], weight) for u, v, weight in ends)

@@ -18,7 +18,7 @@ import numpy as np
 
 from troth.arrays import packages_of
 from troth.errors import TrothError
-from troth.files import refusing
+from troth.files import refusing, shortened
 from troth.inputs import Edges
 
 ENDS = (
@@ -103,8 +103,7 @@ def _named_columns(where: str, names: Sequence[str] | None, columns: Sequence[st
 
 
 def _shown(names: Sequence[str]) -> str:
-    text = ", ".join(map(repr, names))
-    return text if len(text) <= 100 else text[:100] + "..."
+    return shortened(", ".join(map(repr, names)), 100)
 
 
 # ---- ids to vertex numbers ----
@@ -117,18 +116,17 @@ def make_edges(
 
     O(m) for numbers below 2 m, otherwise one sort.
     """
-    first = base or 0
-    if source.dtype.kind not in "iuf" or target.dtype.kind not in "iuf":
+    first, text = base or 0, source.dtype.kind not in "iuf" or target.dtype.kind not in "iuf"
+    if text:
         if base is not None:
             raise TrothError(
                 f"{where}: base={base} is for numbers, but the ids are text (one as 007 makes all so); leave it out"
             )
-        ids, number = np.unique(np.concatenate((_text(source, where), _text(target, where))), return_inverse=True)
-        row, col = np.split(number, [len(source)])
-        return Edges(row, col, weight, len(ids), decode(ids, where), where, first)
-    source, target = _whole(source, first, where), _whole(target, first, where)
-    n = int(max(source.max(initial=-1), target.max(initial=-1))) + 1
-    if n <= 2 * len(source):
+        source, target = _text(source, where), _text(target, where)
+    else:
+        source, target = _whole(source, first, where), _whole(target, first, where)
+        n = int(max(source.max(initial=-1), target.max(initial=-1))) + 1
+    if not text and n <= 2 * len(source):
         used = np.zeros(n, bool)
         used[source] = used[target] = True
         if used.all():
@@ -137,7 +135,7 @@ def make_edges(
         return Edges(number[source], number[target], weight, len(ids), ids + first, where, first)
     ids, number = np.unique(np.concatenate((source, target)), return_inverse=True)
     row, col = np.split(number, [len(source)])
-    return Edges(row, col, weight, len(ids), ids + first, where, first)
+    return Edges(row, col, weight, len(ids), decode(ids, where) if text else ids + first, where, first)
 
 
 def _whole(ids: np.ndarray, first: int, where: str) -> np.ndarray:
