@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from troth.cli import _options as o
-from troth.cli._report import graph_facts, graph_rows, print_json, print_rows, waiting
+from troth.cli._report import graph_facts, graph_rows, show, waiting
 
 
 class FamilyHelp(TyperCommand):
@@ -66,7 +66,4 @@ def generate(
         g = from_spec(spec)
         report("writing")
         write_graph(g, output)
-    if json:
-        print_json({**graph_facts(spec, g), "output": output})
-    else:
-        print_rows({**graph_rows(spec, g), "file": output})
+    show({**graph_facts(spec, g), "output": output}, {**graph_rows(spec, g), "file": output}, json)
