@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from troth.cli._options import check_output, request_of
+from troth.cli._options import check_output
 from troth.cli._report import Clock, graph_facts, graph_rows, matching_rows, show, show_report, waiting
 from troth.ranks.job import agreeing, ending_the_job, launched_rank, world
 
@@ -19,22 +20,16 @@ SUMMED = ("bytes", "messages", "proposals", "scans", "records")
 
 
 def match_on_ranks(
-    name: str,
-    asked: tuple[str, str, dict[str, str]],
-    common: dict[str, Any],
-    certify: bool,
-    partition: str,
-    output: Path | None,
-    json: bool,
+    name: str, ask: Callable[[], Request], certify: bool, partition: str, output: Path | None, json: bool
 ) -> None:
     """Load, match, certify, write. A rank that fails ends the job, and no output is left.
 
-    ``asked`` and ``common`` are the arguments of ``request_of``, which all ranks agree to refuse.
+    ``ask`` makes the request, which all ranks agree to refuse.
     """
     comm = world()
     with ending_the_job(comm):
         with agreeing(comm):
-            request = request_of(*asked, **common)
+            request = ask()
             if output is not None and comm.rank == 0:
                 check_output(output, source=name)
         graph, facts = _match(comm, name, request, certify, partition, output)
@@ -74,6 +69,8 @@ def _note(command: str) -> str | None:
 def _match(
     comm: Any, name: str, request: Request, certify: bool, partition: str, output: Path | None
 ) -> tuple[DistGraph, dict[str, Any]]:
+    from mpi4py import MPI
+
     from troth import mpi
     from troth.io.mates import write_parts
     from troth.mpi.result import match_parts
@@ -98,8 +95,8 @@ def _match(
                 deque(parts, maxlen=0)  # sends this rank's own
             clock.lap("write")
     totals = {key: comm.allreduce(m.stats[key]) for key in SUMMED if key in m.stats}
-    memory = comm.allreduce(graph.nbytes(), _most())
-    ghosts = comm.allreduce(len(graph.ghost_owner), _most())
+    memory = comm.allreduce(graph.nbytes(), MPI.MAX)
+    ghosts = comm.allreduce(len(graph.ghost_owner), MPI.MAX)
     stats = {key: value for key, value in m.stats.items() if key not in SUMMED and key != "seconds"}
     facts = {
         **graph_facts(name, graph),
@@ -118,9 +115,3 @@ def _match(
         "output": output,
     }
     return graph, facts
-
-
-def _most() -> Any:
-    from mpi4py import MPI
-
-    return MPI.MAX

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -89,13 +90,14 @@ def match(
 
     options = o.read_assignments(option or ())
     common: dict[str, Any] = {"ties": ties.value, "seed": seed, "threads": threads, "gpu_threads": gpu_threads}
+    ask = partial(o.request_of, algorithm.value, device, options, **common)
     if find_engines(algorithm.value, device, options)[0].device == "mpi":
         o.refuse_reading(reading)
         from troth.cli._mpi import match_on_ranks
 
-        match_on_ranks(graph, (algorithm.value, device, options), common, certify, partition or "block", output, json)
+        match_on_ranks(graph, ask, certify, partition or "block", output, json)
         return
-    request = o.request_of(algorithm.value, device, options, **common)
+    request = ask()
     if partition is not None:
         raise TrothError("--partition is for --device mpi: leave it out")
     if output is not None:
