@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,7 +110,7 @@ class Graph:
         """Number of undirected edges."""
         return len(self.indices) // 2
 
-    @property
+    @cached_property
     def device(self) -> str:
         """Where the arrays are: "cpu", or "cuda:0"."""
         return device_of(self.indptr)

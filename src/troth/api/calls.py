@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from troth.api.checking import certificate
+from troth.api.checking import certify_mates
 from troth.api.opening import as_graph
 from troth.api.request import Placed, Request, make_request, perform
 from troth.api.result import Matching
@@ -99,7 +99,7 @@ def match_graph(
         proof = None
         if certify:  # where the matching was found
             start = perf_counter()
-            proof = certificate(placed.graph, result.mates, threads=request.threads)
+            proof = certify_mates(placed.graph, result.mates, request.threads)
             seconds["certify"] = perf_counter() - start
         if placed.graph is not graph:
             start = perf_counter()
@@ -111,7 +111,10 @@ def match_graph(
     stats = {**result.counts, "seconds": {"gate": gate, **result.seconds}}
     if note:
         stats["note"] = note
-    return Matching(graph, result.mates, request.algorithm, place, request.ties, request.seed, stats, proof)
+    m = Matching(graph, result.mates, request.algorithm, place, request.ties, request.seed, stats, proof)
+    if proof is not None:
+        vars(m)["weight"] = proof.weight  # it would be added up once more
+    return m
 
 
 def _run(request: Request, placed: Placed, progress: Progress | None) -> tuple[Result, str]:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from troth.api.mates import inspect
+from troth.api.mates import inspect, valid_mates
 from troth.api.opening import as_graph
 from troth.api.proof import SWEEPS, TOLERANCE, Certificate, prove
 from troth.api.result import Matching
 from troth.contract import Array, Checks
 from troth.engines import checks_of
 from troth.engines import promises_dominance as engine_promises
-from troth.errors import TrothError
+from troth.graph import Graph
 from troth.validate import check, check_threads, number, whole
 
 if TYPE_CHECKING:
@@ -166,11 +166,15 @@ def certificate(
     """
     sweeps, tolerance = check("sweeps", sweeps, whole(1)), check("tolerance", tolerance, number(0))
     threads = check_threads(threads)
-    graph = as_graph(graph)
+    return certify_mates(as_graph(graph), matching, threads, sweeps, tolerance)
+
+
+def certify_mates(
+    graph: Graph, matching: Any, threads: int | None, sweeps: int = SWEEPS, tolerance: float = TOLERANCE
+) -> Certificate:
+    """The certificate of a matching, of which nothing but the mates is checked."""
     with checks_of(graph, threads) as checks:
-        mate, held, reason = inspect(checks, graph, matching)
-        if reason:
-            raise TrothError(f"no certificate without a matching: {reason}")
+        mate, held = valid_mates(checks, graph, matching, "no certificate without a matching: ")
         return prove(checks, mate, held, sweeps, tolerance)
 
 

@@ -19,19 +19,21 @@ def checked_mates(graph: Graph, matching: Any, threads: int | None = None) -> tu
     ``matching`` is as for ``verify``, and the error names the first vertex whose mate is wrong.
     """
     with checks_of(graph, threads) as checks:
-        mate, held, reason = inspect(checks, graph, matching)
-    if reason:
-        raise TrothError(reason)
-    return mate, held
+        return valid_mates(checks, graph, matching)
 
 
 def matched_weight(graph: Graph, matching: Any) -> int | float:
     """The weight of a matching, as ``Matching.weight`` defines it; refuses no matching."""
     with checks_of(graph) as checks:
-        mate, held, reason = inspect(checks, graph, matching)
-        if reason:
-            raise TrothError(reason)
-        return checks.matched_weight(mate, held)
+        return checks.matched_weight(*valid_mates(checks, graph, matching))
+
+
+def valid_mates(checks: Checks, graph: Graph, matching: Any, prefix: str = "") -> tuple[Array, Array]:
+    """What ``inspect`` finds, or a refusal with the reason."""
+    mate, held, reason = inspect(checks, graph, matching)
+    if reason:
+        raise TrothError(prefix + reason)
+    return mate, held
 
 
 def why_no_mate(v: int, u: int, back: int, n: int) -> str:

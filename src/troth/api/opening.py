@@ -74,11 +74,11 @@ def as_graph(
     """
     if isinstance(obj, Graph) and weights == "keep" and symmetrize is None and base is None and columns is None:
         return obj
+    if isinstance(obj, (str, PathLike)):
+        return read(obj, weights=weights, symmetrize=symmetrize, base=base, seed=seed, columns=columns)
     check_word("weights", weights, WEIGHTS)
     check_word("symmetrize", symmetrize, (None, *SYMMETRIZE))
     base, seed = check_base(base), check_seed(seed)
-    if isinstance(obj, (str, PathLike)):
-        return _read(obj, weights, symmetrize, base, seed, columns)
     if isinstance(obj, Graph):
         refuse_table_options("the Graph", base, columns)
         if weights == "keep":
@@ -130,7 +130,18 @@ def read(
     """
     check_word("weights", weights, WEIGHTS)
     check_word("symmetrize", symmetrize, (None, *SYMMETRIZE))
-    return _read(source, weights, symmetrize, check_base(base), check_seed(seed), columns)
+    base, seed = check_base(base), check_seed(seed)
+    if isinstance(source, str):
+        from troth.families import from_spec, is_spec
+
+        if is_spec(source) or (re.fullmatch(r"[^/\\]+:[^/\\]+=[^/\\]*", source) and not os.path.exists(source)):
+            refuse_table_options(f"family {source!r}", base, columns)
+            return as_graph(from_spec(source), weights=weights, symmetrize=symmetrize, seed=seed)
+    from troth.io import read_input
+
+    with refusing(source):
+        made = read_input(source, base=base, columns=columns)
+        return make_graph(made, weights=weights, symmetrize=symmetrize, seed=seed)
 
 
 def write(graph: Any, path: str | PathLike[str]) -> None:
@@ -152,22 +163,6 @@ def write(graph: Any, path: str | PathLike[str]) -> None:
     from troth.io import write_graph
 
     write_graph(as_graph(graph), path)
-
-
-def _read(
-    source: str | PathLike[str], weights: str, symmetrize: str | None, base: int | None, seed: int, columns: Any
-) -> Graph:
-    if isinstance(source, str):
-        from troth.families import from_spec, is_spec
-
-        if is_spec(source) or (re.fullmatch(r"[^/\\]+:[^/\\]+=[^/\\]*", source) and not os.path.exists(source)):
-            refuse_table_options(f"family {source!r}", base, columns)
-            return as_graph(from_spec(source), weights=weights, symmetrize=symmetrize, seed=seed)
-    from troth.io import read_input
-
-    with refusing(source):
-        made = read_input(source, base=base, columns=columns)
-        return make_graph(made, weights=weights, symmetrize=symmetrize, seed=seed)
 
 
 def _recognise(obj: Any, base: int | None, columns: Any) -> Matrix | Edges:

@@ -137,10 +137,7 @@ def _place(request: Request, engine: Engine, graph: Graph, stay: bool) -> Placed
     start = perf_counter()
     if engine.device == "cuda":
         home = None if graph.device == "cpu" else device_number(graph.device)
-        if request.device == "auto" and home is not None:
-            number = home
-        else:
-            number = device_number(request.device.replace("auto", "cuda"), home)
+        number = device_number(request.device.replace("auto", "cuda"), home)
         there = graph.to(f"cuda:{number}")
         if there is not graph:
             wait_for_device(number)

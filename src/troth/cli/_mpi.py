@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from troth.cli._options import check_output, request_of
-from troth.cli._report import Clock, in_seconds, print_json, print_rows, show_report, waiting
+from troth.cli._options import check_output
+from troth.cli._report import Clock, graph_facts, graph_rows, matching_rows, show, show_report, waiting
 from troth.ranks.job import agreeing, ending_the_job, launched_rank, world
-from troth.words import at_least
 
 if TYPE_CHECKING:
     from troth.api.request import Request
+    from troth.ranks.graph import DistGraph
 
 SUMMED = ("bytes", "messages", "proposals", "scans", "records")
 
 
 def match_on_ranks(
-    name: str,
-    asked: tuple[str, str, dict[str, str]],
-    common: dict[str, Any],
-    certify: bool,
-    partition: str,
-    output: Path | None,
-    json: bool,
+    name: str, ask: Callable[[], Request], certify: bool, partition: str, output: Path | None, json: bool
 ) -> None:
     """Load, match, certify, write. A rank that fails ends the job, and no output is left.
 
-    ``asked`` and ``common`` are the arguments of ``request_of``, which all ranks agree to refuse.
+    ``ask`` makes the request, which all ranks agree to refuse.
     """
     comm = world()
     with ending_the_job(comm):
         with agreeing(comm):
-            request = request_of(*asked, **common)
+            request = ask()
             if output is not None and comm.rank == 0:
                 check_output(output, source=name)
-        facts = _match(comm, name, request, certify, partition, output)
+        graph, facts = _match(comm, name, request, certify, partition, output)
     if comm.rank == 0:
-        if json:
-            print_json(facts)
-        else:
-            print_rows(_rows(facts))
+        ranks = f"{comm.size:,}, partition {partition}"
+        show(facts, matching_rows(graph_rows(name, graph), facts, ranks=ranks, note=facts["note"]), json)
 
 
 def verify_on_ranks(name: str, mates: Path, certify: bool, promised: bool, partition: str, json: bool) -> bool:
@@ -56,10 +50,9 @@ def verify_on_ranks(name: str, mates: Path, certify: bool, promised: bool, parti
         found = mpi.verify(graph, mates, certify=certify, promises_dominance=promised)
         clock.lap("verify")
     if comm.rank == 0:
-        facts = _graph_facts(name, graph)
         job = {"device": "mpi", "ranks": comm.size, "partition": partition, "note": _note("verify")}
-        rows = {**_graph_rows(facts), "ranks": f"{comm.size:,}, partition {partition}", "note": job["note"]}
-        show_report({**facts, **job}, rows, mates, found, clock, json)
+        rows = {**graph_rows(name, graph), "ranks": f"{comm.size:,}, partition {partition}", "note": job["note"]}
+        show_report({**graph_facts(name, graph), **job}, rows, mates, found, clock, json)
     return found.ok
 
 
@@ -73,21 +66,11 @@ def _note(command: str) -> str | None:
     return alone if launched_rank() is None else None
 
 
-def _graph_facts(name: str, graph) -> dict[str, Any]:
-    return {"graph": name, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name}
-
-
-def _graph_rows(facts: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "graph": facts["graph"],
-        "vertices": f"{facts['n']:,}",
-        "edges": f"{facts['m']:,}, weights {facts['weights']}",
-    }
-
-
 def _match(
     comm: Any, name: str, request: Request, certify: bool, partition: str, output: Path | None
-) -> dict[str, Any]:
+) -> tuple[DistGraph, dict[str, Any]]:
+    from mpi4py import MPI
+
     from troth import mpi
     from troth.io.mates import write_parts
     from troth.mpi.result import match_parts
@@ -109,15 +92,14 @@ def _match(
             if comm.rank == 0:
                 write_parts(parts, output)
             else:
-                for _ in parts:
-                    pass
+                deque(parts, maxlen=0)  # sends this rank's own
             clock.lap("write")
     totals = {key: comm.allreduce(m.stats[key]) for key in SUMMED if key in m.stats}
-    memory = comm.allreduce(graph.nbytes(), _most())
-    ghosts = comm.allreduce(len(graph.ghost_owner), _most())
+    memory = comm.allreduce(graph.nbytes(), MPI.MAX)
+    ghosts = comm.allreduce(len(graph.ghost_owner), MPI.MAX)
     stats = {key: value for key, value in m.stats.items() if key not in SUMMED and key != "seconds"}
-    return {
-        **_graph_facts(name, graph),
+    facts = {
+        **graph_facts(name, graph),
         "algorithm": request.algorithm,
         "device": "mpi",
         "ranks": comm.size,
@@ -132,27 +114,4 @@ def _match(
         "seconds": {**clock.seconds, "match": m.stats["seconds"]["match"]},
         "output": output,
     }
-
-
-def _most() -> Any:
-    from mpi4py import MPI
-
-    return MPI.MAX
-
-
-def _rows(facts: dict[str, Any]) -> dict[str, Any]:
-    covered = 200 * facts["pairs"] / facts["n"] if facts["n"] else 0.0
-    proof = facts["certificate"]
-    counts = [f"{name.replace('_', ' ')} {n:,}" for name, n in facts["stats"].items() if isinstance(n, (int, float))]
-    return {
-        **_graph_rows(facts),
-        "algorithm": f"{facts['algorithm']} on mpi, ties {facts['ties']}, seed {facts['seed']}",
-        "ranks": f"{facts['ranks']:,}, partition {facts['partition']}",
-        "note": facts["note"],
-        "counts": ", ".join(counts),
-        "pairs": f"{facts['pairs']:,}, {covered:.1f}% of the vertices",
-        "weight": f"{facts['weight']:,}",
-        "ratio": proof and f"at least {at_least(proof['ratio'])} of the optimum, which is at most {proof['bound']:,}",
-        "seconds": in_seconds(facts["seconds"]),
-        "mates": facts["output"],
-    }
+    return graph, facts

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,24 +34,6 @@ COMMON = ("weights", "symmetrize", "base", "columns", "seed", "ties", "threads",
 GraphName = Annotated[str, typer.Argument(metavar="GRAPH", help="A file, a .csr folder, or a family: rmat:scale=18.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
-WeightsOption = Annotated[
-    WeightRule,
-    typer.Option(
-        "--weights",
-        help="Keep the weights, take absolute values, set all to 1, draw them from (0, 1], or, as in the papers, take "
-        "absolute values and draw those that are missing.",
-    ),
-]
-SymmetrizeOption = Annotated[
-    Merge | None, typer.Option("--symmetrize", help="How to combine the two directions of an unsymmetric matrix.")
-]
-BaseOption = Annotated[
-    int | None,
-    typer.Option("--base", metavar="0|1", min=0, max=1, help="Number of the first vertex in a table. [default: 0]"),
-]
-ColumnsOption = Annotated[
-    str | None, typer.Option("--columns", metavar="A,B,W", help="Names of a table's source, target and weight columns.")
-]
 SeedOption = Annotated[
     int,
     typer.Option(
@@ -60,6 +45,9 @@ SeedOption = Annotated[
 
 AlgorithmOption = Annotated[
     Algorithm, typer.Option("--algorithm", "-a", metavar="NAME", help="How to match; see below.")
+]
+Assignments = Annotated[
+    list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated.")
 ]
 DeviceOption = Annotated[str, typer.Option("--device", metavar="NAME", help=f"Where to run: {', '.join(DEVICES)}.")]
 LocalDeviceOption = Annotated[str, typer.Option("--device", metavar="NAME", help="Where to run: auto, cpu, cuda.")]
@@ -96,24 +84,58 @@ PartitionOption = Annotated[
 ]
 
 
-def read_graph(
-    name: str,
-    weights: WeightRule = WeightRule.keep,
-    symmetrize: Merge | None = None,
-    base: int | None = None,
-    columns: str | None = None,
-    seed: int = 0,
-) -> Graph:
+@dataclass(frozen=True)
+class Reading:
+    """How a command reads its GRAPH; ``takes_reading`` makes an option of every field."""
+
+    weights: Annotated[
+        WeightRule,
+        typer.Option(
+            help="Keep the weights, take absolute values, set all to 1, draw them from (0, 1], or, as in the papers, "
+            "take absolute values and draw those that are missing."
+        ),
+    ] = WeightRule.keep
+    symmetrize: Annotated[
+        Merge | None, typer.Option(help="How to combine the two directions of an unsymmetric matrix.")
+    ] = None
+    base: Annotated[
+        int | None,
+        typer.Option(metavar="0|1", min=0, max=1, help="Number of the first vertex in a table. [default: 0]"),
+    ] = None
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B,W", help="Names of a table's source, target and weight columns.")
+    ] = None
+
+
+AS_IT_IS = Reading()
+
+
+def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """The command for typer: in place of its parameter ``reading``, the options that this is made of."""
+    options = signature(Reading, eval_str=True).parameters
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(reading=Reading(**{name: given.pop(name) for name in options}), **given)
+
+    own = signature(command, eval_str=True).parameters.values()
+    shown = [option for one in own for option in (options.values() if one.name == "reading" else [one])]
+    run.__signature__ = Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in shown}
+    return run
+
+
+def read_graph(name: str, reading: Reading, seed: int) -> Graph:
     """The graph that GRAPH and the reading options mean."""
     from troth.api.opening import read
 
-    names = tuple(columns.split(",")) if columns is not None else None
-    return read(name, weights=weights, symmetrize=symmetrize, base=base, columns=names, seed=seed)
+    columns = None if reading.columns is None else tuple(reading.columns.split(","))
+    return read(name, **{**vars(reading), "columns": columns}, seed=seed)
 
 
-def refuse_reading(*options: WeightRule | Merge | int | str | None) -> None:
+def refuse_reading(reading: Reading) -> None:
     """MPI ranks do not pass through the gate, so what ``read_graph`` would do has to be done before."""
-    if options != (WeightRule.keep, None, None, None):
+    if reading != AS_IT_IS:
         raise TrothError("MPI ranks take weights as they are: say --weights and the like to troth convert")
 
 

@@ -19,8 +19,10 @@ from troth.words import as_json, at_least
 if TYPE_CHECKING:
     from troth.api.checking import Report
     from troth.graph import Graph
+    from troth.ranks.graph import DistGraph
 
 PATIENCE = 1.0  # seconds before the bar appears
+PHASES = ("read", "copy", "match", "kernels", "certify", "write")
 NOTES = {
     "header": "the first row names the columns",
     "no header": "the first row is an edge, not a header",
@@ -45,26 +47,53 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(as_json(value), allow_nan=False))
 
 
-def graph_facts(name: str, graph: Graph) -> dict[str, Any]:
-    """What every command says of its graph, for JSON."""
-    return {
-        "graph": name,
-        "n": graph.n,
-        "m": graph.m,
-        "weights": graph.weights.dtype.name,
-        "notes": graph.notes,
-    }
+def show(facts: dict[str, Any], rows: dict[str, Any], json: bool) -> None:
+    """Print the facts for programs, or the rows for people."""
+    if json:
+        print_json(facts)
+    else:
+        print_rows(rows)
 
 
-def graph_rows(name: str, graph: Graph) -> dict[str, Any]:
+def graph_facts(name: str, graph: Graph | DistGraph) -> dict[str, Any]:
+    """What every command says of its graph, for JSON; parts on ranks have no notes."""
+    notes = {"notes": graph.notes} if hasattr(graph, "notes") else {}
+    return {"graph": name, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name, **notes}
+
+
+def graph_rows(name: str, graph: Graph | DistGraph) -> dict[str, Any]:
     """The same for people."""
-    notes = [NOTES.get(note, note + ": {:,}").format(count) for note, count in graph.notes.items()]
+    notes = [NOTES.get(note, note + ": {:,}").format(count) for note, count in getattr(graph, "notes", {}).items()]
+    named = getattr(graph, "ids", None) is not None
     return {
         "graph": name,
-        "vertices": f"{graph.n:,}" + (", numbered in the order of their ids" if graph.ids is not None else ""),
+        "vertices": f"{graph.n:,}" + (", numbered in the order of their ids" if named else ""),
         "edges": f"{graph.m:,}, weights {graph.weights.dtype.name}",
         "on reading": ", ".join(notes) or None,
     }
+
+
+def matching_rows(graph_rows: dict[str, Any], facts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The facts of a matching for people; ``more`` rows stand below the algorithm."""
+    covered = 200 * facts["pairs"] / facts["n"] if facts["n"] else 0.0
+    counts = [f"{name.replace('_', ' ')} {n:,}" for name, n in facts["stats"].items() if isinstance(n, (int, float))]
+    proof = facts["certificate"]
+    return {
+        **graph_rows,
+        "algorithm": "{algorithm} on {device}, ties {ties}, seed {seed}".format(**facts),
+        **more,
+        "counts": ", ".join(counts) or None,
+        "pairs": f"{facts['pairs']:,}, {covered:.1f}% of the vertices",
+        "weight": f"{facts['weight']:,}",
+        "ratio": proof and ratio_row(proof["ratio"], proof["bound"]),
+        "seconds": in_seconds({phase: facts["seconds"][phase] for phase in PHASES if phase in facts["seconds"]}),
+        "mates": facts["output"],
+    }
+
+
+def ratio_row(ratio: float, bound: int | float) -> str:
+    """What was proven, rounded such that it is true."""
+    return f"at least {at_least(ratio)} of the optimum, which is at most {bound:,}"
 
 
 def in_seconds(seconds: dict[str, float]) -> str:
@@ -131,26 +160,20 @@ def show_report(
     facts: dict[str, Any], rows: dict[str, Any], mates: Path, found: Report, clock: Clock, json: bool
 ) -> None:
     """Print what was found about the mates of a graph: its facts for JSON, its rows for people."""
-    if json:
-        print_json({**facts, "mates": mates, "ok": found.ok, **asdict(found), "seconds": clock.seconds})
-        return
     asked = "" if found.promises_dominance else " (not asked for)"
-    print_rows(
-        {
-            **rows,
-            "mates": mates,
-            "valid": _yes(found.valid),
-            "maximal": _yes(found.maximal) if found.valid else None,
-            "dominant": _yes(found.dominant) + asked if found.valid else None,
-            "weight": f"{found.weight:,}" if found.weight is not None else None,
-            "ratio": f"at least {at_least(found.ratio)} of the optimum, which is at most {found.bound:,}"
-            if found.ratio is not None
-            else None,
-            "reason": found.reason or None,
-            "seconds": in_seconds(clock.seconds),
-            "result": "fine" if found.ok else "a check failed",
-        }
-    )
+    told = {
+        "mates": mates,
+        "valid": _yes(found.valid),
+        "maximal": _yes(found.maximal) if found.valid else None,
+        "dominant": _yes(found.dominant) + asked if found.valid else None,
+        "weight": f"{found.weight:,}" if found.weight is not None else None,
+        "ratio": ratio_row(found.ratio, found.bound) if found.ratio is not None and found.bound is not None else None,
+        "reason": found.reason or None,
+        "seconds": in_seconds(clock.seconds),
+        "result": "fine" if found.ok else "a check failed",
+    }
+    facts = {**facts, "mates": mates, "ok": found.ok, **asdict(found), "seconds": clock.seconds}
+    show(facts, {**rows, **told}, json)
 
 
 def _yes(answer: bool) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import troth
+from troth.cli._options import takes_reading
 from troth.cli.bench import ANY, bench
 from troth.cli.coarsen import LocalHelp, coarsen
 from troth.cli.convert import convert
@@ -56,12 +57,12 @@ def start(
         typer.echo(context.get_help())
 
 
-app.command(cls=AlgorithmHelp)(match)
-app.command()(strongest)
-app.command()(verify)
-app.command()(info)
+app.command(cls=AlgorithmHelp)(takes_reading(match))
+app.command()(takes_reading(strongest))
+app.command()(takes_reading(verify))
+app.command()(takes_reading(info))
 app.command(cls=FamilyHelp)(generate)
-app.command()(convert)
-app.command(cls=LocalHelp)(coarsen)
-app.command()(show)
+app.command()(takes_reading(convert))
+app.command(cls=LocalHelp)(takes_reading(coarsen))
+app.command()(takes_reading(show))
 app.command(hidden=True, context_settings=ANY)(bench)

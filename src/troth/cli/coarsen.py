@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from troth.cli import _options as o
-from troth.cli._report import Clock, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
+from troth.cli._report import Clock, graph_facts, graph_rows, in_seconds, show, waiting
 from troth.cli.match import AlgorithmHelp
 from troth.engines import TABLE
 from troth.errors import TrothError
@@ -51,9 +51,7 @@ def coarsen(
     ties: o.TiesOption = o.HASH,
     threads: o.ThreadsOption = None,
     seed: o.SeedOption = 0,
-    option: Annotated[
-        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated.")
-    ] = None,
+    option: o.Assignments = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -69,10 +67,7 @@ def coarsen(
             "each level, from the one before.",
         ),
     ] = None,
-    weights: o.WeightsOption = o.WeightRule.keep,
-    symmetrize: o.SymmetrizeOption = None,
-    base: o.BaseOption = None,
-    columns: o.ColumnsOption = None,
+    reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
 ) -> None:
     """Contract matched pairs, level by level, until a graph is small.
@@ -99,7 +94,7 @@ def coarsen(
     _check_names(graph, *([] if file is None else [_numbered(file, 1)] for file in (output, map_file)))
     clock = Clock()
     with waiting("reading") as report:
-        g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+        g = o.read_graph(graph, reading, seed)
         clock.lap("read")
         report("coarsening")
         found = build_hierarchy(request, g, Plan(stop, levels, limit, twohop, report))
@@ -110,21 +105,16 @@ def coarsen(
             clock.lap("write")
     words = {"algorithm": algorithm.value, "ties": ties.value, "seed": seed}
     facts = {**graph_facts(graph, g), **words, **_facts(found), "seconds": clock.seconds, "steps": _steps(found)}
-    if json:
-        print_json({**facts, "output": output, "map": map_file})
-        return
-    sizes = {f"level {i}": _size(level) for i, level in enumerate(found[1:], 1)}
-    print_rows(
-        {
-            **graph_rows(graph, g),
-            "algorithm": f"{algorithm.value} on {facts['device']}, ties {ties.value}, seed {seed}",
-            **sizes,
-            "seconds": in_seconds(facts["seconds"]),
-            "steps": in_seconds(facts["steps"]),
-            "file": output,
-            "map": map_file,
-        }
-    )
+    rows = {
+        **graph_rows(graph, g),
+        "algorithm": f"{algorithm.value} on {facts['device']}, ties {ties.value}, seed {seed}",
+        **{f"level {i}": _size(level) for i, level in enumerate(found[1:], 1)},
+        "seconds": in_seconds(facts["seconds"]),
+        "steps": in_seconds(facts["steps"]),
+        "file": output,
+        "map": map_file,
+    }
+    show({**facts, "output": output, "map": map_file}, rows, json)
 
 
 def _limit(text: str) -> Any:

@@ -8,17 +8,14 @@ from typing import Annotated
 import typer
 
 from troth.cli import _options as o
-from troth.cli._report import graph_facts, graph_rows, print_json, print_rows, waiting
+from troth.cli._report import graph_facts, graph_rows, show, waiting
 
 
 def convert(
     graph: o.GraphName,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write; the extension names the format.")],
     seed: o.SeedOption = 0,
-    weights: o.WeightsOption = o.WeightRule.keep,
-    symmetrize: o.SymmetrizeOption = None,
-    base: o.BaseOption = None,
-    columns: o.ColumnsOption = None,
+    reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
 ) -> None:
     """Write a graph in another format.
@@ -34,10 +31,7 @@ def convert(
 
     o.check_output(file, graph=True)
     with waiting("reading") as report:
-        g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+        g = o.read_graph(graph, reading, seed)
         report("writing")
         write_graph(g, file)
-    if json:
-        print_json({**graph_facts(graph, g), "output": file})
-    else:
-        print_rows({**graph_rows(graph, g), "file": file})
+    show({**graph_facts(graph, g), "output": file}, {**graph_rows(graph, g), "file": file}, json)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from troth.cli import _options as o
-from troth.cli._report import graph_facts, graph_rows, print_json, print_rows, waiting
+from troth.cli._report import graph_facts, graph_rows, show, waiting
 
 
 class FamilyHelp(TyperCommand):
@@ -20,7 +21,7 @@ class FamilyHelp(TyperCommand):
 
         super().format_help(ctx, formatter)
         with formatter.section("Families"):
-            formatter.write_dl([(_signature(name), family.help) for name, family in FAMILIES.items()])
+            formatter.write_dl([(_signature(name, family.params), family.help) for name, family in FAMILIES.items()])
             formatter.write_text(", ".join(f"{short} is short for {name}" for short, name in ALIASES.items()))
         with formatter.section("All families also take"):
             formatter.write_dl(list(COMMON.items()))
@@ -28,10 +29,8 @@ class FamilyHelp(TyperCommand):
             formatter.write_dl([(name, rule.help) for name, rule in RULES.items()])
 
 
-def _signature(name: str) -> str:
-    from troth.families import FAMILIES
-
-    words = (p.name if p.default is None else f"{p.name}={p.default}" for p in FAMILIES[name].params)
+def _signature(name: str, params: Iterable[Any]) -> str:
+    words = (p.name if p.default is None else f"{p.name}={p.default}" for p in params)
     return f"{name} {' '.join(words)}"
 
 
@@ -66,7 +65,4 @@ def generate(
         g = from_spec(spec)
         report("writing")
         write_graph(g, output)
-    if json:
-        print_json({**graph_facts(spec, g), "output": output})
-    else:
-        print_rows({**graph_rows(spec, g), "file": output})
+    show({**graph_facts(spec, g), "output": output}, {**graph_rows(spec, g), "file": output}, json)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from troth.cli import _options as o
-from troth.cli._report import graph_facts, graph_rows, print_json, print_rows, waiting
+from troth.cli._report import graph_facts, graph_rows, show, waiting
 
 if TYPE_CHECKING:
     from troth.graph import Graph
@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 def info(
     graph: o.GraphName,
     seed: o.SeedOption = 0,
-    weights: o.WeightsOption = o.WeightRule.keep,
-    symmetrize: o.SymmetrizeOption = None,
-    base: o.BaseOption = None,
-    columns: o.ColumnsOption = None,
+    reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
 ) -> None:
     """Describe a graph: size, degrees, weights.
@@ -30,22 +27,18 @@ def info(
       troth info edges.csv --columns from,to,score --json
     """
     with waiting("reading"):
-        g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+        g = o.read_graph(graph, reading, seed)
     facts = {**graph_facts(graph, g), **_facts(g)}
-    if json:
-        print_json(facts)
-        return
     least, mean, greatest = facts["degree"].values()
     span = facts["weight_range"]
-    print_rows(
-        {
-            **graph_rows(graph, g),
-            "degree": f"{least:,} to {greatest:,}, {mean:.2f} on average; {facts['isolated']:,} isolated",
-            "weight": f"{span[0]} to {span[1]}" if span else None,
-            "vertex weights": facts["vertex_weights"],
-            "memory": f"{facts['bytes']:,} bytes",
-        }
-    )
+    rows = {
+        **graph_rows(graph, g),
+        "degree": f"{least:,} to {greatest:,}, {mean:.2f} on average; {facts['isolated']:,} isolated",
+        "weight": f"{span[0]} to {span[1]}" if span else None,
+        "vertex weights": facts["vertex_weights"],
+        "memory": f"{facts['bytes']:,} bytes",
+    }
+    show(facts, rows, json)
 
 
 def _facts(g: Graph) -> dict[str, Any]:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from troth.cli import _options as o
-from troth.cli._report import Clock, graph_facts, graph_rows, in_seconds, print_json, print_rows, waiting
+from troth.cli._report import Clock, graph_facts, graph_rows, matching_rows, show, waiting
 from troth.engines import TABLE, Engine, find_engines
 from troth.errors import TrothError
-from troth.words import at_least
-
-if TYPE_CHECKING:
-    from troth.api.result import Matching
-
-
-PHASES = ("read", "copy", "match", "kernels", "certify", "write")
 
 
 class AlgorithmHelp(TyperCommand):
@@ -70,17 +64,12 @@ def match(
     certify: Annotated[
         bool, typer.Option("--certify", help="Prove how much of the optimum this matching has.")
     ] = False,
-    option: Annotated[
-        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated.")
-    ] = None,
+    option: o.Assignments = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the mates: line v holds v's mate or -1."),
     ] = None,
-    weights: o.WeightsOption = o.WeightRule.keep,
-    symmetrize: o.SymmetrizeOption = None,
-    base: o.BaseOption = None,
-    columns: o.ColumnsOption = None,
+    reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
 ) -> None:
     """Pick edges, no two sharing a vertex, of large total weight.
@@ -101,20 +90,21 @@ def match(
 
     options = o.read_assignments(option or ())
     common: dict[str, Any] = {"ties": ties.value, "seed": seed, "threads": threads, "gpu_threads": gpu_threads}
+    ask = partial(o.request_of, algorithm.value, device, options, **common)
     if find_engines(algorithm.value, device, options)[0].device == "mpi":
-        o.refuse_reading(weights, symmetrize, base, columns)
+        o.refuse_reading(reading)
         from troth.cli._mpi import match_on_ranks
 
-        match_on_ranks(graph, (algorithm.value, device, options), common, certify, partition or "block", output, json)
+        match_on_ranks(graph, ask, certify, partition or "block", output, json)
         return
-    request = o.request_of(algorithm.value, device, options, **common)
+    request = ask()
     if partition is not None:
         raise TrothError("--partition is for --device mpi: leave it out")
     if output is not None:
         o.check_output(output, source=graph)
     clock = Clock()
     with waiting("reading") as report:
-        g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+        g = o.read_graph(graph, reading, seed)
         clock.lap("read")
         report("matching")
         m = match_graph(request, g, certify=certify, progress=report)
@@ -123,33 +113,8 @@ def match(
             clock.lap("match")
             write_mates(m.mate, output)
             clock.lap("write")
-    facts = _facts(graph, m, clock, output)
-    if json:
-        print_json(facts)
-    else:
-        print_rows(_rows(graph, m, facts))
-
-
-def _facts(name: str, m: Matching, clock: Clock, output: Path | None) -> dict[str, Any]:
-    facts = {**graph_facts(name, m.graph), **m.to_dict()}
-    stats = dict(facts.pop("stats"))
+    facts = {**graph_facts(graph, g), **m.to_dict()}
+    stats = facts.pop("stats")
     engine = {phase: spent for phase, spent in stats.pop("seconds").items() if phase != "gate"}  # the gate was in read
-    return {**facts, "stats": stats, "seconds": {**clock.seconds, **engine}, "output": output}
-
-
-def _rows(name: str, m: Matching, facts: dict[str, Any]) -> dict[str, Any]:
-    covered = 200 * m.cardinality / m.graph.n if m.graph.n else 0.0
-    proof = m.certificate
-    counts = [f"{name.replace('_', ' ')} {n:,}" for name, n in facts["stats"].items() if isinstance(n, (int, float))]
-    phases = {phase: facts["seconds"][phase] for phase in PHASES if phase in facts["seconds"]}
-    return {
-        **graph_rows(name, m.graph),
-        "algorithm": f"{m.algorithm} on {m.device}, ties {m.ties}, seed {m.seed}",
-        "note": facts["stats"].get("note"),
-        "counts": ", ".join(counts) or None,
-        "pairs": f"{m.cardinality:,}, {covered:.1f}% of the vertices",
-        "weight": f"{m.weight:,}",
-        "ratio": proof and f"at least {at_least(proof.ratio)} of the optimum, which is at most {proof.bound:,}",
-        "seconds": in_seconds(phases),
-        "mates": facts["output"],
-    }
+    facts |= {"stats": stats, "seconds": {**clock.seconds, **engine}, "output": output}
+    show(facts, matching_rows(graph_rows(graph, g), facts, note=stats.get("note")), json)

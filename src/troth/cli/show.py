@@ -29,13 +29,8 @@ def show(
     ] = None,
     partition: o.PartitionOption = None,
     seed: o.SeedOption = 0,
-    option: Annotated[
-        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the algorithm; may be repeated.")
-    ] = None,
-    weights: o.WeightsOption = o.WeightRule.keep,
-    symmetrize: o.SymmetrizeOption = None,
-    base: o.BaseOption = None,
-    columns: o.ColumnsOption = None,
+    option: o.Assignments = None,
+    reading: o.Reading = o.AS_IT_IS,
 ) -> None:
     """Play an algorithm step by step, in a page for any browser.
 
@@ -57,7 +52,7 @@ def show(
         from troth.io.atomic import atomic_path
         from troth.viz import steps
 
-        g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+        g = o.read_graph(graph, reading, seed)
         report("watching")
         name = Path(graph).name.encode(errors="backslashreplace").decode()  # a file's name may be no text
         html = steps(

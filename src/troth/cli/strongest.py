@@ -22,10 +22,7 @@ def strongest(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of printing.")
     ] = None,
-    weights: o.WeightsOption = o.WeightRule.keep,
-    symmetrize: o.SymmetrizeOption = None,
-    base: o.BaseOption = None,
-    columns: o.ColumnsOption = None,
+    reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
 ) -> None:
     """Find the heaviest neighbour of every vertex.
@@ -49,7 +46,7 @@ def strongest(
         o.check_output(output, source=graph)
     clock = Clock()
     with waiting("reading") as report:
-        g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+        g = o.read_graph(graph, reading, seed)
         clock.lap("read")
         report("looking")
         found = strongest_of(request, g)

@@ -31,10 +31,7 @@ def verify(
     threads: o.ThreadsOption = None,
     partition: o.PartitionOption = None,
     seed: o.SeedOption = 0,
-    weights: o.WeightsOption = o.WeightRule.keep,
-    symmetrize: o.SymmetrizeOption = None,
-    base: o.BaseOption = None,
-    columns: o.ColumnsOption = None,
+    reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
 ) -> None:
     """Check that a mates file is a maximal matching of a graph.
@@ -55,7 +52,7 @@ def verify(
 
     promised = algorithm is not None and promises_dominance(algorithm)
     if device == "mpi":
-        o.refuse_reading(weights, symmetrize, base, columns)
+        o.refuse_reading(reading)
         if threads is not None:
             raise TrothError("--threads is for --device cpu: a rank checks its part by one thread")
         from troth.cli._mpi import verify_on_ranks
@@ -69,7 +66,7 @@ def verify(
         clock = Clock()
         with waiting("reading") as report:
             mate = read_mates(mates)
-            g = o.read_graph(graph, weights, symmetrize, base, columns, seed)
+            g = o.read_graph(graph, reading, seed)
             clock.lap("read")
             report("checking")
             found = troth.verify(g, mate, certify=certify, threads=threads, promises_dominance=promised)

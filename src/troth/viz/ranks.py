@@ -107,20 +107,15 @@ class Log:
         self.words("match", self._new(at, "newly", matched), at.word)
         self._wake(at, working)
 
-    def on_update(self, at):
+    def on_update(self, at, kind: str = "wake"):
         _, working = self._counts(at)
         yield
-        self._wake(at, working)
+        self._wake(at, working, kind)
 
     def on_wake_all(self, at):
-        _, working = self._counts(at)
-        yield
-        self._wake(at, working, "notice")
+        return self.on_update(at, "notice")
 
-    def on_take_pushed(self, at):
-        _, working = self._counts(at)
-        yield
-        self._wake(at, working, "notice")
+    on_take_pushed = on_wake_all
 
     def _counts(self, at) -> tuple[int, int]:
         from troth.ranks import steps

@@ -64,7 +64,7 @@ class Story:
     owner: Sequence[int] | None = None  # the rank of each vertex there
 
     def __init__(self, graph: Graph, order: Order) -> None:
-        self.graph, self.order = graph, order
+        self.graph = graph
         self.frames: list[Frame] = []
         self.processed: set[int] = set()
         self.mate, self.points = [-1] * graph.n, [-1] * graph.n

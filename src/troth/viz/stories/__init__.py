@@ -15,7 +15,7 @@ from troth.viz.stories.greedy import Greedy
 from troth.viz.stories.handshake import Handshake
 from troth.viz.stories.local import LocalRandom, LocalWeighted
 from troth.viz.stories.locally_dominant import LocallyDominant
-from troth.viz.stories.pgas import AsyncNotify, AsyncPoll, Pgas, SyncNotify, SyncPoll
+from troth.viz.stories.pgas import VARIANTS, Pgas
 from troth.viz.stories.suitor import Suitor
 from troth.viz.story import Story
 
@@ -29,10 +29,7 @@ STORIES: dict[str, type[Story]] = {
     "blue-red": BlueRed,
     "local-random": LocalRandom,
     "local-weighted": LocalWeighted,
-    "sync-poll": SyncPoll,
-    "async-poll": AsyncPoll,
-    "sync-notify": SyncNotify,
-    "async-notify": AsyncNotify,
+    **dict.fromkeys(VARIANTS, Pgas),
 }
 
 
@@ -63,8 +60,7 @@ def tell(
         name = "block" if partition is None else str(partition)
         check_name(name)  # refused here, once; otherwise every rank would refuse it
         count = check("ranks", 3 if ranks is None else ranks, whole(1, MOST_RANKS, text=True))
-        words = {"algorithm": algorithm, "ties": ties, "seed": request.seed, "partition": name, **chosen}
-        story.replay(count, words)
+        story.replay(count, {"algorithm": algorithm, "ties": ties, "seed": request.seed, "partition": name, **chosen})
         return story
     if ranks is not None or partition is not None:
         raise TrothError(f"{algorithm} runs on one machine: ranks and a partition are for the four PGAS variants")

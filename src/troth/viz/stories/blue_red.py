@@ -50,8 +50,7 @@ class BlueRed(Story):
         yield
         self.mate = at.work.mate.tolist()
         if self.answers:
-            for v in range(self.graph.n):
-                self.points[v] = -1
+            self.points = [-1] * self.graph.n
             self.frame("match", f"Matched in this round: {self.pairs(self.answers)}.")
 
     def on_choose(self, at) -> Watching:
@@ -59,10 +58,5 @@ class BlueRed(Story):
         y = int((yield))
         if self.colour[at.x] == "red" and y >= 0:
             self.answers.append((int(at.x), y))
-            self.frame(
-                "respond",
-                f"{self.name(at.x)} takes the proposal of {self.name(y)}, at {self.weight(at.x, y)}.",
-                [at.x],
-                [y],
-                [Arrow(int(at.x), y)],
-            )
+            caption = f"{self.name(at.x)} takes the proposal of {self.name(y)}, at {self.weight(at.x, y)}."
+            self.frame("respond", caption, [at.x], [y], [Arrow(int(at.x), y)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from troth.viz.story import Story, Watching, plural
 
 LINES = {
@@ -46,9 +48,7 @@ class Handshake(Story):
         before = at.work.strongest.copy()
         yield
         again = [v for v, s in enumerate(at.work.strongest) if s != before[v]]
-        self.points = [
-            s if mate < 0 else -1 for s, mate in zip(at.work.strongest.tolist(), at.work.mate.tolist(), strict=True)
-        ]
+        self.points = np.where(at.work.mate < 0, at.work.strongest, -1).tolist()
         if again:
             nobody = [v for v in again if self.points[v] < 0]
             looks = plural(

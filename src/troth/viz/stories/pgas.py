@@ -57,6 +57,12 @@ ASYNC_NOTIFY = {
     "notice": "    who is named in a notice joins the work",
     "end": "return mate",
 }
+VARIANTS = {
+    "sync-poll": SYNC_POLL,  # rounds, remote words read in bulk
+    "async-poll": ASYNC_POLL,  # no barrier: look again and again
+    "sync-notify": SYNC_NOTIFY,  # rounds, notices gathered
+    "async-notify": ASYNC_NOTIFY,  # notices at once, no barrier
+}
 
 
 class Pgas(Story):
@@ -68,6 +74,7 @@ class Pgas(Story):
 
     def replay(self, ranks: int, words: dict[str, Any]) -> None:
         """Run the job and tell it."""
+        self.title, self.lines = words["algorithm"], VARIANTS[words["algorithm"]]
         self.ranks, self.met = ranks, 0
         self.first: set[int] = set()
         events = trace(self.graph, ranks, words)
@@ -88,11 +95,11 @@ class Pgas(Story):
         self.end(mate)
 
     def tell_choose(self, who: str, event: dict) -> None:
-        wanting, alone = list[int](), list[int]()
         for u, v, _ in event["words"]:
             self.points[u] = v
             self.processed.add(u)
-            (wanting if v >= 0 else alone).append(u)
+        wanting = [u for u, v, _ in event["words"] if v >= 0]
+        alone = [u for u, v, _ in event["words"] if v < 0]
         line = "choose" if event["rank"] in self.first or "first" not in self.lines else "first"
         self.first.add(event["rank"])
         if wanting:
@@ -157,31 +164,3 @@ class Pgas(Story):
         """Whether this is the last of the ranks to come to a meeting."""
         self.met += 1
         return self.met % self.ranks == 0
-
-
-class SyncPoll(Pgas):
-    """Rounds, remote words read in bulk."""
-
-    title = "sync-poll"
-    lines = SYNC_POLL
-
-
-class AsyncPoll(Pgas):
-    """No barrier: look again and again."""
-
-    title = "async-poll"
-    lines = ASYNC_POLL
-
-
-class SyncNotify(Pgas):
-    """Rounds, notices gathered."""
-
-    title = "sync-notify"
-    lines = SYNC_NOTIFY
-
-
-class AsyncNotify(Pgas):
-    """Notices at once, no barrier."""
-
-    title = "async-notify"
-    lines = ASYNC_NOTIFY
