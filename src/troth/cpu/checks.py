@@ -11,7 +11,7 @@ rounded up (down, for the weight of the matching). Every sum is then exact and e
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -102,8 +102,8 @@ class Units(NamedTuple):
     second: float
 
 
-def make_units(graph: Graph) -> Units:
-    """Units in which the greatest weight is just below 2^63 (integers) or at most 2^62 (floats)."""
+def make_units(graph: Any) -> Units:
+    """Units in which a graph's greatest weight, on ranks that of all, is just below 2^63 (floats: at most 2^62)."""
     greatest = graph.bits_range()[1]
     dtype = graph.weights.dtype
     if dtype.kind != "f":

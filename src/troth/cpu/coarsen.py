@@ -24,7 +24,9 @@ thread where a row is long. Cost: O(n + m).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,7 +70,7 @@ def _threads(threads: int | None, work: int) -> int:
     return CALLER if work < SMALL else thread_count(threads, work)
 
 
-def _in_blocks(kernel, total: int, threads: int, *args) -> list:
+def _in_blocks(kernel: Callable, total: int, threads: int, *args: Any) -> list:
     """Run a kernel block by block; one block needs no team."""
     return run_team(kernel, total, threads, *args, chunk=BLOCK, serial_below=BLOCK + 1)
 
@@ -207,13 +209,12 @@ class CpuCoarsening:
 
     def __init__(self, graph: Graph, threads: int | None = None) -> None:
         self.threads = threads
-        self._finest, self._room = graph, None
+        self._finest = graph
 
-    def _new_room(self) -> tuple[np.ndarray, np.ndarray]:
-        if self._room is None:
-            entries, kind = len(self._finest.indices), self._finest.weights.dtype
-            self._room = np.empty(entries, np.int32), np.empty(entries, kind if kind.kind == "f" else np.uint64)
-        return self._room
+    @cached_property
+    def _room(self) -> tuple[np.ndarray, np.ndarray]:
+        entries, kind = len(self._finest.indices), self._finest.weights.dtype
+        return np.empty(entries, np.int32), np.empty(entries, kind if kind.kind == "f" else np.uint64)
 
     def number_clusters(self, graph: Graph, mate: np.ndarray) -> Clusters:
         """The clusters of a matching, or of any vertices paired."""
@@ -233,7 +234,7 @@ class CpuCoarsening:
         coarse_weights = np.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
         _in_blocks(gather_members, count, threads, clusters, columns(vertex_weights), columns(coarse_weights), coarse)
 
-        rows, blocks = number_rows_of(graph), new_blocks(count, ROWS, *self._new_room())
+        rows, blocks = number_rows_of(graph), new_blocks(count, ROWS, *self._room)
         kind = np.dtype(np.float64 if rows.weights.dtype.kind == "f" else np.uint64)
         given = rows, clusters, kind.type(0), *new_scratch(max(threads, 1), count, kind)
         run_team(merge_members, count, threads, *given, blocks, chunk=ROWS, serial_below=ROWS + 1)

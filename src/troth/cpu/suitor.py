@@ -28,8 +28,9 @@ row on random weights; O(m Delta) at worst, O(m) after the sort with ``presort=T
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -290,14 +291,21 @@ def goes_down(order: Order) -> bool:
     return order.shift == 32 and order.flip == 0
 
 
-def goes_in_waves(graph, order: Order) -> bool:
+def goes_in_waves(graph: Any, order: Order) -> bool:
     """Whether weights are equal, priorities scrambled, and rows long enough."""
     least, greatest, _ = graph.bits_range()
     return least == greatest and order.shift == 16 and 2 * graph.m > DENSE * graph.n
 
 
 def propose_in_waves(
-    rows: Rows, order: Order, threads: int, first: int, visits: np.ndarray, scratch: Scratch, offers: Offers, after=None
+    rows: Rows,
+    order: Order,
+    threads: int,
+    first: int,
+    visits: np.ndarray,
+    scratch: Scratch,
+    offers: Offers,
+    after: Callable[[int], None],
 ) -> list:
     """The vertices first, first + 1, ... make their offers by falling priority, in waves; all weights are equal.
 
@@ -315,6 +323,5 @@ def propose_in_waves(
         some = visits[begin:end]
         counts += run_team(propose_wave, len(some), threads, rows, order, some, ceiling, scratch, offers)
         begin = end
-        if after is not None:
-            after(end)
+        after(end)
     return counts

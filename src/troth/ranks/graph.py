@@ -17,6 +17,7 @@ import numpy as np
 from troth.kernels.jit import kernel
 from troth.order import weight_bits
 from troth.ranks.exchange import Neighbourhood, reduce, scatter_to_owners, starts_of, sum_over, swap
+from troth.ranks.partition import Partition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,7 +162,9 @@ def places_of(own: np.ndarray, ids: np.ndarray) -> np.ndarray:
     return ids - own[0] if are_consecutive(own) else np.searchsorted(own, ids).astype(np.int32)
 
 
-def assemble(comm, n: int, partition, own: np.ndarray, indptr: np.ndarray, ends: np.ndarray, weights) -> DistGraph:
+def assemble(
+    comm: Any, n: int, partition: Partition, own: np.ndarray, indptr: np.ndarray, ends: np.ndarray, weights: np.ndarray
+) -> DistGraph:
     """The part of a graph from the rows of the own vertices with *global* ends; all ranks together.
 
     The arrays become those of the part; ``ends`` get local numbers in place.
@@ -204,7 +207,7 @@ def assemble(comm, n: int, partition, own: np.ndarray, indptr: np.ndarray, ends:
     )
 
 
-def _range(comm, weights: np.ndarray) -> tuple[int, int, int]:
+def _range(comm: Any, weights: np.ndarray) -> tuple[int, int, int]:
     """Least, greatest and union of the weight bits of all ranks; ones where there is no edge."""
     from mpi4py import MPI
 
@@ -227,10 +230,11 @@ def gather_rows(own, begins, values, starts, rows):
             rows[e] = values[e + shift]
 
 
-def take_rows(comm, n: int, partition, own: np.ndarray, indptr, indices, weights) -> DistGraph:
-    """The part of CSR arrays, perhaps mapped ones: only the own rows are read."""
+def take_rows(comm: Any, n: int, partition: Partition, own: np.ndarray, graph: Any) -> DistGraph:
+    """The part of a graph or of mapped CSR arrays: only the own rows are read."""
+    indptr, weights = graph.indptr, graph.weights
     starts = starts_of(np.asarray(indptr[own + np.int64(1)] - indptr[own]))
     ends, held = np.empty(starts[-1], np.int32), np.empty(starts[-1], weights.dtype)
-    gather_rows(own, indptr, indices, starts, ends)
+    gather_rows(own, indptr, graph.indices, starts, ends)
     gather_rows(own, indptr, weight_bits(weights), starts, weight_bits(held))
     return assemble(comm, n, partition, own, starts, ends, held)

@@ -15,9 +15,10 @@ from __future__ import annotations
 import os
 import weakref
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from troth.kernels.jit import kernel
 from troth.ranks.exchange import barrier, sum_over
@@ -41,9 +42,11 @@ class SharedRows(NamedTuple):
 class Node:
     """The window of a communicator whose ranks share memory."""
 
-    def __init__(self, comm) -> None:
-        self.comm, self.window, self.memory = comm, None, np.empty(0, np.uint8)
-        self.graph, self.arrays = None, None
+    def __init__(self, comm: Any) -> None:
+        self.comm, self.memory = comm, np.empty(0, np.uint8)
+        self.window: Any = None
+        self.graph: weakref.ref[DistGraph] | None = None
+        self.arrays: SharedRows | None = None
 
     def rows(self, graph: DistGraph) -> SharedRows | None:
         """The rows of all ranks, copied unless this graph's are there already; all ranks together."""
@@ -52,8 +55,8 @@ class Node:
             return self.arrays
         part = part_of(graph)
         entries = 2 * graph.m
-        wanted = ((16, np.int64), (graph.n + 1, np.int64), (entries, np.int32), (entries, part.bits.dtype))
-        wanted = (*wanted, (graph.n, np.uint64))
+        kinds: tuple[DTypeLike, ...] = (np.int64, np.int64, np.int32, part.bits.dtype, np.uint64)
+        wanted = tuple(zip((16, graph.n + 1, entries, entries, graph.n), kinds, strict=True))
         self.graph = None
         if not self._make_room(sum(_room(*one) for one in wanted)):
             return None
@@ -123,7 +126,7 @@ def share_rows(part, indptr, indices, bits):
             at += 1
 
 
-def node_of(comm) -> Node | None:
+def node_of(comm: Any) -> Node | None:
     """The shared memory of a communicator, or None where its ranks are on several machines; all ranks together."""
     from mpi4py import MPI
 
@@ -144,7 +147,7 @@ def _keyval() -> int:
     return MPI.Comm.Create_keyval()
 
 
-def _room(length: int, kind) -> int:
+def _room(length: int, kind: DTypeLike) -> int:
     return -(-length * np.dtype(kind).itemsize // LINE) * LINE
 
 

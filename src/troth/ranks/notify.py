@@ -14,12 +14,14 @@ since nobody can look whether it is needed.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from troth.contract import Result
 from troth.order import Order
 from troth.ranks import shared, steps
-from troth.ranks.exchange import Backoff, Neighbourhood, barrier
+from troth.ranks.exchange import Backoff, barrier
 from troth.ranks.graph import DistGraph
 from troth.ranks.rows import part_of
 from troth.ranks.shared import Words
@@ -30,12 +32,12 @@ COUNT, DONE, SLOTS = range(3)  # the words of a queue's window
 class Rank:
     """The own vertices, their mates, and the work: myV, as ``lists.work``."""
 
-    def __init__(self, graph: DistGraph, order: Order, comm, transport: str, batch: int) -> None:
+    def __init__(self, graph: DistGraph, order: Order, comm: Any, transport: str, batch: int) -> None:
         self.graph, self.order, self.part, self.batch = graph, order, part_of(graph), batch
         ghosts = len(graph.ghost_owner)
         self.pushes = transport == "p2p"
         self.shared = None if self.pushes else Words(graph, comm)
-        self.word = np.full(graph.owned + ghosts, shared.FREE, np.int64) if self.pushes else self.shared.word
+        self.word = np.full(graph.owned + ghosts, shared.FREE, np.int64) if self.shared is None else self.shared.word
         self.mate = np.full(graph.owned, -1, np.int32)
         self.lists = steps.new_lists(graph.owned, ghosts, graph.crossing)
 
@@ -61,22 +63,20 @@ class Rank:
             self.shared.read((self.graph.owned + np.flatnonzero(self.lists.wanted)).astype(np.int32))
             self.lists.wanted[:] = False
 
-    def choose(self) -> None:
-        """mate_u <- h(C_u) for a batch of myV, published."""
+    def work_off(self) -> None:
+        """A batch of myV: mate_u <- h(C_u), published; matched_u <- true where mate_v = u; update.
+
+        (b) Remote mates are read after the choice was published. Those who want a newly matched vertex look again:
+        here, or after a notice.
+        """
         batch = self.batch or max(1, self.work)
         steps.choose_batch(self.part, self.order, batch, self.pushes, self.mate, self.word, self.lists)
         self._publish(self._some("changed", steps.CHANGED))
-
-    def match(self) -> None:
-        """matched_u <- true where mate_v = u; (b) remote mates are read after the choice was published."""
         if self.shared is not None:
             steps.mark_mates(self.graph.owned, self._some("asking", steps.ASKING), self.mate, self.lists.wanted)
         self._read_wanted()
         steps.answer_batch(self.part, self.pushes, self.mate, self.word, self.lists)
         self._publish(np.sort(self._some("newly", steps.NEWLY)))
-
-    def update(self) -> None:
-        """Those who want a newly matched vertex look again: here, or after a notice."""
         if self.shared is not None:
             steps.mark_candidates(self.part, self._some("newly", steps.NEWLY), self.word, self.lists.wanted)
         self._read_wanted()
@@ -111,13 +111,14 @@ class Rank:
 class NoticeQueue:
     """The queues of all ranks in a window: count, done, and slots that hold -1 where nothing was written."""
 
-    def __init__(self, rank: Rank, comm, capacity: int | None) -> None:
+    def __init__(self, rank: Rank, comm: Any, capacity: int | None) -> None:
         from mpi4py import MPI
 
-        self.mpi, self.rank, self.comm, self.type = MPI, rank, comm, MPI.INT64_T
+        self.mpi: Any = MPI
+        self.rank, self.comm, self.type = rank, comm, self.mpi.INT64_T
         self.capacity = max(1, 2 * rank.graph.crossing) if capacity is None else capacity
         self.capacities = dict(enumerate(comm.allgather(self.capacity)))
-        self.window = MPI.Win.Allocate(8 * (SLOTS + self.capacity), 8, comm=comm)
+        self.window = self.mpi.Win.Allocate(8 * (SLOTS + self.capacity), 8, comm=comm)
         self.memory = np.frombuffer(self.window.tomemory(), np.int64)
         self.memory[:SLOTS], self.memory[SLOTS:] = 0, -1
         self.window.Lock_all()
@@ -167,7 +168,7 @@ class NoticeQueue:
         self.full += room < len(places)
         return len(places) - room
 
-    def free(self) -> None:
+    def close(self) -> None:
         """Give the window back; waits for all ranks, who may still be posting."""
         self.window.Unlock_all()
         barrier(self.comm)
@@ -185,7 +186,7 @@ class Mail:
 
     WIDTH, TAG = 4, 4
 
-    def __init__(self, rank: Rank, comm) -> None:
+    def __init__(self, rank: Rank, comm: Any) -> None:
         from mpi4py import MPI
 
         self.mpi, self.rank, self.comm = MPI, rank, comm.Dup()
@@ -193,7 +194,8 @@ class Mail:
         self.sending: list = []
         self.bytes = self.messages = 0
 
-    def _records(self) -> tuple[np.ndarray, np.ndarray]:
+    def records(self) -> tuple[np.ndarray, np.ndarray]:
+        """Take the prepared notices, as records, and where each owner's begin."""
         about, because, cuts = self.rank.notices()
         records = np.empty(self.WIDTH * len(about), np.int32)
         steps.push_records(self.rank.part, self.rank.graph.ghost_place, about, because, self.rank.word, records)
@@ -203,16 +205,9 @@ class Mail:
         """Read notifications: u's word is known, x is appended to myV."""
         steps.take_pushed(self.rank.part, records, self.rank.mate, self.rank.word, self.rank.lists)
 
-    def exchange(self, around: Neighbourhood) -> int:
-        """All prepared notices, both ways, at once; returns how many this rank sent."""
-        records, cuts = self._records()
-        found, _ = around.exchange(records, np.diff(cuts), self.WIDTH)
-        self.take(found)
-        return len(records) // self.WIDTH
-
     def post(self) -> None:
         """Send the prepared notices at once, without waiting."""
-        records, cuts = self._records()
+        records, cuts = self.records()
         self.sending = [(request, part) for request, part in self.sending if not request.Test()]
         for slot, owner in enumerate(self.rank.graph.neighbours.tolist()):
             part = records[self.WIDTH * cuts[slot] : self.WIDTH * cuts[slot + 1]]

@@ -11,17 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from troth.cpu.offers import (
-    GROUP,
-    LOST,
-    NONE,
-    exact_weight,
-    name_at,
-    note_change,
-    offer_along,
-    place_at,
-    settle,
-)
+from troth.cpu.offers import GROUP, LOST, NONE, exact_weight, name_at, note_change, offer_along, place_at, settle
 from troth.kernels.atomics import compare_and_swap, fetch_add, prefetch
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.team import chunks

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -89,7 +89,7 @@ class Hashed:
 class Table:
     """A table of owners in even shares; ``share`` is this rank's. All ranks ask together."""
 
-    def __init__(self, comm, n: int, share: np.ndarray) -> None:
+    def __init__(self, comm: Any, n: int, share: np.ndarray) -> None:
         self.comm, self.share, self.places = comm, share, even_blocks(n, comm.size)
 
     def mine(self, rank: int) -> np.ndarray:
@@ -105,7 +105,7 @@ class Table:
         return owners
 
 
-def my_lines(comm, n: int, parts: Iterable[np.ndarray]) -> tuple[np.ndarray, int]:
+def my_lines(comm: Any, n: int, parts: Iterable[np.ndarray]) -> tuple[np.ndarray, int]:
     """Of n numbers that every rank reads part by part, this rank's even share; and how many there are.
 
     A rank reads no further than its share; the last one reads to the end.

@@ -11,6 +11,8 @@ keeps mate and matched apart, one is read and the other is written between two b
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from troth.ranks.exchange import barrier, wait_all
@@ -31,14 +33,15 @@ class Words:
 
     copies = 1  # of each word in the window
 
-    def __init__(self, graph: DistGraph, comm) -> None:
+    def __init__(self, graph: DistGraph, comm: Any) -> None:
         from mpi4py import MPI
 
-        self.mpi, self.comm, self.type = MPI, comm, MPI.INT64_T
+        self.mpi: Any = MPI
+        self.comm, self.type = comm, self.mpi.INT64_T
         self.neighbours, self.starts, self.places = graph.neighbours, graph.ghost_starts, graph.ghost_place
         self.owned = graph.owned
         self.word = np.full(graph.owned + len(graph.ghost_owner), FREE, np.int64)
-        self.window = MPI.Win.Allocate(8 * self.copies * graph.owned, 8, comm=comm)
+        self.window = self.mpi.Win.Allocate(8 * self.copies * graph.owned, 8, comm=comm)
         self.memory = np.frombuffer(self.window.tomemory(), np.int64).reshape(-1, self.copies)
         self.step = self.type.Create_resized(0, 8 * self.copies)  # from one vertex to the next
         self.memory[:] = FREE
@@ -47,28 +50,25 @@ class Words:
         barrier(comm)  # nobody reads a word before it is there
         self.bytes = self.messages = 0
 
-    def publish(self, places: np.ndarray) -> None:
+    def publish(self, places: np.ndarray, copy: int = 0) -> None:
         """Write the words of these own vertices where others read them; on return they are there."""
         pause()
         if len(places):
             kind = self._picked(places)
             values = self.word[places]
-            self.window.Accumulate([values, self.type], self.comm.rank, (0, 1, kind), self.mpi.REPLACE)
+            self.window.Accumulate([values, self.type], self.comm.rank, (copy, 1, kind), self.mpi.REPLACE)
             self.window.Flush(self.comm.rank)
             kind.Free()
 
-    def read(self, ghosts: np.ndarray) -> None:
-        """Read the words of these ghosts (local numbers, ascending), one request to each owner."""
-        self._read(ghosts, 0, self._get_atomic)
-
-    def _picked(self, places: np.ndarray):
+    def _picked(self, places: np.ndarray) -> Any:
         return self.step.Create_indexed_block(1, places).Commit()
 
-    def _get_atomic(self, result: list, owner: int, target: tuple):
+    def _get(self, result: list, owner: int, target: tuple) -> Any:
         nothing = [np.empty(0, np.int64), 0, self.type]
         return self.window.Rget_accumulate(nothing, result, owner, target, self.mpi.NO_OP)
 
-    def _read(self, ghosts: np.ndarray, copy: int, get) -> None:
+    def read(self, ghosts: np.ndarray, copy: int = 0) -> None:
+        """Read the words of these ghosts (local numbers, ascending), one request to each owner."""
         pause()
         places = self.places[ghosts - self.owned]
         cuts = np.searchsorted(ghosts - self.owned, self.starts)
@@ -77,7 +77,7 @@ class Words:
             first, last = int(cuts[slot]), int(cuts[slot + 1])
             if first < last:
                 kinds.append(self._picked(places[first:last]))
-                requests.append(get([values[first:last], self.type], owner, (copy, 1, kinds[-1])))
+                requests.append(self._get([values[first:last], self.type], owner, (copy, 1, kinds[-1])))
         wait_all(requests)
         for kind in kinds:
             kind.Free()
@@ -104,12 +104,12 @@ class SteadyWords(Words):
 
     copies = 2
 
-    def publish(self, places: np.ndarray, copy: int) -> None:
+    def publish(self, places: np.ndarray, copy: int = 0) -> None:
         """Write the words of these own vertices into a copy; others read them after the next barrier."""
         pause()
         self.memory[places, copy] = self.word[places]
         self.window.Sync()
 
-    def read(self, ghosts: np.ndarray, copy: int) -> None:
-        """Read the words of these ghosts (local numbers, ascending) from a copy, one plain get from each owner."""
-        self._read(ghosts, copy, self.window.Rget)
+    def _get(self, result: list, owner: int, target: tuple) -> Any:
+        """A plain get."""
+        return self.window.Rget(result, owner, target)

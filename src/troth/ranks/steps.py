@@ -37,10 +37,11 @@ def new_lists(owned: int, ghosts: int, crossing: int) -> StepLists:
     """All own vertices are to look; at most two notices wait for each crossing edge."""
     counts = np.zeros(16, np.int64)
     counts[WORK] = counts[OPEN] = owned
-    rows = [np.empty(owned, np.int32) for _ in range(3)]
+    changed, asking, newly = (np.empty(owned, np.int32) for _ in range(3))
     work, waiting = np.arange(owned, dtype=np.int32), np.ones(owned, np.bool_)
-    notices = [np.empty(2 * crossing + owned, np.int32) for _ in range(2)]
-    return StepLists(*rows, work, waiting, *notices, np.zeros(ghosts, np.bool_), np.zeros(owned, np.bool_), counts)
+    about, because = (np.empty(2 * crossing + owned, np.int32) for _ in range(2))
+    wanted, finished = np.zeros(ghosts, np.bool_), np.zeros(owned, np.bool_)
+    return StepLists(changed, asking, newly, work, waiting, about, because, wanted, finished, counts)
 
 
 @inlined

@@ -56,14 +56,14 @@ def run(graph: DistGraph, order: Order, context: Context, *, share: bool = True)
     begin, comm, threads = perf_counter(), context.comm, context.threads or 1
     node = node_of(comm) if share else None
     rows = node.rows(graph) if node is not None else None
-    if rows is None:
+    if node is None or rows is None:
         return _run_by_messages(graph, order, comm, threads)
     seconds = {"share": perf_counter() - begin}  # nothing, if this graph was matched before
     mate, counts = _run_in_shared_memory(node, rows, graph, order, threads)
     return Result(mate, {**counts, "threads": threads, "bytes": 0, "messages": 0}, seconds)
 
 
-def _run_in_shared_memory(node: Node, rows: SharedRows, graph: DistGraph, order: Order, threads: int):
+def _run_in_shared_memory(node: Node, rows: SharedRows, graph: DistGraph, order: Order, threads: int) -> tuple:
     """The kernels of ``cpu/suitor.py``, with ranks for threads: they take chunks of all vertices from one cursor."""
     arrays, offers = Rows(rows.indptr, rows.indices, rows.bits), Offers(rows.state)
     team = CALLER if threads == 1 else threads  # no thread but this one need be woken
@@ -79,9 +79,9 @@ def _run_in_shared_memory(node: Node, rows: SharedRows, graph: DistGraph, order:
         given = (arrays, order, threads, some.start, visits, scratch, offers)
         counts = propose_in_waves(*given, after=lambda _: node.sync())
     else:
-        chunk = chunk_size(graph.n, threads * node.comm.size)
-        given = (arrays, order, goes_down(order), scratch, offers)
-        counts = run_team(propose_all, graph.n, team, *given, chunk=chunk, cursor=rows.cursor)
+        some_each = chunk_size(graph.n, threads * node.comm.size)
+        plan = (arrays, order, goes_down(order), scratch, offers)
+        counts = run_team(propose_all, graph.n, team, *plan, chunk=some_each, cursor=rows.cursor)
     node.sync()
     own = graph.own
     mate = np.empty(len(own), np.int32)
@@ -127,14 +127,14 @@ def _run_by_messages(graph: DistGraph, order: Order, comm: Any, threads: int) ->
         wait(comm, request)
         if everyone[0] == 0 and rounds > 1:  # in the first, those inside may have changed words after the packing
             break
-        meanwhile = ()
+        meanwhile = []
         found += propose_some(offers.lookers[: offers.counts[LOOKERS]], False)
     around.free()
     mate = np.empty(graph.owned, np.int32)
     run_team(suitors_to_mates, graph.owned, CALLER, order, offers.state[: graph.owned], mate)
     made, scans = (int(sum(column)) for column in zip(*found, strict=True))
-    counts = {"rounds": rounds, "proposals": made, "scans": scans, "records": records, "threads": threads}
-    return Result(mate, {**counts, "bytes": around.bytes, "messages": around.messages}, {})
+    stats = {"rounds": rounds, "proposals": made, "scans": scans, "records": records, "threads": threads}
+    return Result(mate, {**stats, "bytes": around.bytes, "messages": around.messages}, {})
 
 
 def _new_offers(graph: DistGraph, inside: np.ndarray, order: Order) -> PartOffers:
@@ -143,10 +143,6 @@ def _new_offers(graph: DistGraph, inside: np.ndarray, order: Order) -> PartOffer
     some = min(graph.owned, len(graph.boundary)) + ghosts
     marks = np.full(local, SENT)
     marks[: graph.owned][inside] = INTERNAL
-    return PartOffers(
-        np.zeros(local, np.uint64),
-        np.zeros(ghosts if order.lossy else 1, np.uint64),
-        marks,
-        *(np.empty(size, np.int32) for size in (some, some, len(graph.boundary) + ghosts)),
-        np.zeros(16, np.int64),
-    )
+    state, exact = np.zeros(local, np.uint64), np.zeros(ghosts if order.lossy else 1, np.uint64)
+    changed, knows, lookers = (np.empty(size, np.int32) for size in (some, some, len(graph.boundary) + ghosts))
+    return PartOffers(state, exact, marks, changed, knows, lookers, np.zeros(16, np.int64))
