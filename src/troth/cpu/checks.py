@@ -11,6 +11,7 @@ rounded up (down, for the weight of the matching). Every sum is then exact and e
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,10 +67,10 @@ def add_blocks(worker, cursor, block, mate, held, sums):
         sums[first // block] = total
 
 
-def _exact_sum(values: np.ndarray) -> int:
-    """The sum of up to 2^32 whole numbers below 2^64: sums of halves of 32 bits cannot overflow."""
+def add_halves(values: np.ndarray) -> tuple:
+    """The sums of the halves of up to 2^32 whole numbers below 2^64: those of 32 bits cannot overflow."""
     values = values.astype(np.uint64, copy=False)
-    return joined([((values >> PRIORITY_BITS).sum(), (values & MASK).sum())])
+    return (values >> PRIORITY_BITS).sum(), (values & MASK).sum()
 
 
 # ---- maximality and dominance ----
@@ -178,7 +179,7 @@ def sweep(worker, cursor, chunk, rows, units, y, fresh):
     return high, low
 
 
-def joined(parts: list[tuple[int, int]]) -> int:
+def joined(parts: Iterable[Iterable[int]]) -> int:
     """The sum of whole numbers that come in halves of 32 bits."""
     return sum((int(high) << 32) + int(low) for high, low in parts)
 
@@ -206,7 +207,7 @@ class CpuChecks:
     def matched_weight(self, mate: np.ndarray, held: np.ndarray) -> int | float:
         """The weight of a matching: exact for integers; for floats added in float64, in one order."""
         if self.graph.weights.dtype.kind != "f":
-            return _exact_sum(held) // 2
+            return joined([add_halves(held)]) // 2
         sums = np.zeros(-(-self.graph.n // BLOCK))
         values = held.view(self.graph.weights.dtype)
         run_team(add_blocks, self.graph.n, self.threads, mate, values, sums, chunk=BLOCK)

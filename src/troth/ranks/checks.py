@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from troth.cpu.checks import BLOCK, add_blocks, add_in_order, make_units, start, sweep
+from troth.cpu.checks import BLOCK, add_blocks, add_halves, add_in_order, joined, make_units, start, sweep
 from troth.kernels.jit import kernel
 from troth.kernels.team import CALLER, run_team
-from troth.order import MASK, PRIORITY_BITS, weight_bits
-from troth.ranks.exchange import reduce, scatter_to_owners
+from troth.order import weight_bits
+from troth.ranks.exchange import combine, reduce, scatter_to_owners
 from troth.ranks.graph import DistGraph
 from troth.ranks.partition import even_blocks
 from troth.ranks.rows import entry_of, name_of, part_of
@@ -82,9 +82,7 @@ def add_held(graph: DistGraph, held: np.ndarray) -> int | float:
     """The sum of the weights whose bits the smaller vertices of pairs hold, and all others 0; all ranks together."""
     comm = graph.comm
     if graph.weights.dtype.kind != "f":
-        wide = held.astype(np.uint64, copy=False)
-        high, low = reduce(comm, np.array([(wide >> PRIORITY_BITS).sum(), (wide & MASK).sum()])).tolist()
-        return (high << 32) + low
+        return joined([reduce(comm, np.array(add_halves(held)))])
     part = in_order(graph, held.view(graph.weights.dtype))
     sums = np.empty(-(-len(part) // BLOCK))
     run_team(add_blocks, len(part), CALLER, None, part, sums, chunk=BLOCK)
@@ -117,7 +115,7 @@ class RankChecks:
         graph = self.graph
         held = np.zeros(len(graph.globals), self.part.bits.dtype)
         place = hold(self.part, mate, held)
-        first = least(graph.comm, int(graph.own[place]) if place >= 0 else graph.n)
+        first = combine(graph.comm, int(graph.own[place]) if place >= 0 else graph.n, "MIN")
         if first == graph.n:
             self.to_ghosts(held)
         return held, first
@@ -132,7 +130,7 @@ class RankChecks:
         graph = self.graph
         place, entry = uncover(self.part, held)
         mine = int(graph.own[place]) if place >= 0 else graph.n
-        u = least(graph.comm, mine)
+        u = combine(graph.comm, mine, "MIN")
         if u == graph.n:
             return None
         found = None
@@ -157,15 +155,7 @@ class RankChecks:
         return self._total(halves)
 
     def _total(self, halves: tuple[int, int]) -> int:
-        high, low = reduce(self.graph.comm, np.array(halves, np.uint64)).tolist()
-        return (high << 32) + low
-
-
-def least(comm: Any, value: int) -> int:
-    """The least of the ranks' numbers."""
-    from mpi4py import MPI
-
-    return int(reduce(comm, np.array([value], np.int64), MPI.MIN)[0])
+        return joined([reduce(self.graph.comm, np.array(halves, np.uint64))])
 
 
 def known(comm: Any, value: Any) -> Any:

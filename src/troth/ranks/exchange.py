@@ -149,12 +149,6 @@ def spins(size: int) -> int:
     return 2000 if (int(told) if told.isdecimal() else size) <= available_cores() else 20
 
 
-def wait_all(requests: list) -> None:
-    """Complete some requests."""
-    for request in requests:
-        request.Wait()
-
-
 def wait(comm: Any, request: Any) -> None:
     """Complete a request that depends on other ranks."""
     backoff = Backoff(comm)
@@ -169,13 +163,18 @@ def barrier(comm: Any) -> None:
 
 def sum_over(comm: Any, value: int) -> int:
     """The sum of a number over all ranks."""
-    return int(reduce(comm, np.array([value], COUNT))[0])
+    return combine(comm, value, "SUM")
 
 
-def reduce(comm: Any, values: np.ndarray, operation: Any = None) -> np.ndarray:
-    """Values of all ranks combined, by default added, on every rank."""
+def combine(comm: Any, value: int, operation: str) -> int:
+    """A number of all ranks combined, on every rank."""
+    return int(reduce(comm, np.array([value], COUNT), operation)[0])
+
+
+def reduce(comm: Any, values: np.ndarray, operation: str = "SUM") -> np.ndarray:
+    """Values of all ranks combined by an operation of MPI, on every rank."""
     from mpi4py import MPI
 
     found = np.empty_like(values)
-    wait(comm, comm.Iallreduce(values, found, operation or MPI.SUM))
+    wait(comm, comm.Iallreduce(values, found, getattr(MPI, operation)))
     return found

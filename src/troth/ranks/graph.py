@@ -187,38 +187,19 @@ def assemble(
     boundary = places_of(own, asked)
     ghost_place = swap(comm, boundary, counts)
     neighbours = np.flatnonzero(counts).astype(np.int32)
-    ghost_counts = np.bincount(ghost_owner, minlength=comm.size)[neighbours]
-    return DistGraph(
-        comm,
-        n,
-        sum_over(comm, len(ends)) // 2,
-        indptr,
-        ends,
-        weights,
-        np.concatenate([own, ghosts]),
-        owned,
-        ghost_owner,
-        ghost_place,
-        neighbours,
-        starts_of(ghost_counts),
-        boundary,
-        starts_of(counts[neighbours]),
-        _range(comm, weights),
-    )
+    ghost_starts = starts_of(np.bincount(ghost_owner, minlength=comm.size)[neighbours])
+    around = ghost_owner, ghost_place, neighbours, ghost_starts, boundary, starts_of(counts[neighbours])
+    m, names = sum_over(comm, len(ends)) // 2, np.concatenate([own, ghosts])
+    return DistGraph(comm, n, m, indptr, ends, weights, names, owned, *around, _range(comm, weights))
 
 
 def _range(comm: Any, weights: np.ndarray) -> tuple[int, int, int]:
     """Least, greatest and union of the weight bits of all ranks; ones where there is no edge."""
-    from mpi4py import MPI
-
     bits = weight_bits(weights)
-    most = np.uint64(2**64 - 1)
-    least, greatest, union = (
-        np.array([x], np.uint64)
-        for x in ((bits.min(), bits.max(), np.bitwise_or.reduce(bits)) if bits.size else (most, 0, 0))
-    )
-    least, greatest, union = (reduce(comm, *pair) for pair in ((least, MPI.MIN), (greatest, MPI.MAX), (union, MPI.BOR)))
-    return (int(least[0]), int(greatest[0]), int(union[0])) if greatest[0] else (1, 1, 1)
+    own = (bits.min(), bits.max(), np.bitwise_or.reduce(bits)) if bits.size else (2**64 - 1, 0, 0)
+    words = np.array(own, np.uint64)[:, np.newaxis]
+    least, greatest, union = (int(reduce(comm, *one)[0]) for one in zip(words, ("MIN", "MAX", "BOR"), strict=True))
+    return (least, greatest, union) if greatest else (1, 1, 1)
 
 
 @kernel

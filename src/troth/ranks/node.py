@@ -24,6 +24,7 @@ from troth.kernels.jit import kernel
 from troth.ranks.exchange import barrier, sum_over
 from troth.ranks.graph import DistGraph
 from troth.ranks.rows import Part, part_of
+from troth.rows import Rows
 
 LINE = 128  # bytes; arrays begin on a cache line of their own
 SHARED_FOLDER = "/dev/shm"  # where MPI libraries keep shared windows on Linux
@@ -32,9 +33,7 @@ SHARED_FOLDER = "/dev/shm"  # where MPI libraries keep shared windows on Linux
 class SharedRows(NamedTuple):
     """Arrays of the whole graph that all ranks of the machine map."""
 
-    indptr: np.ndarray
-    indices: np.ndarray
-    bits: np.ndarray
+    rows: Rows
     state: np.ndarray  # uint64, one a vertex; for an engine to use
     cursor: np.ndarray
 
@@ -53,8 +52,7 @@ class Node:
         mine = self.graph is not None and self.graph() is graph
         if sum_over(self.comm, int(mine)) == self.comm.size:
             return self.arrays
-        part = part_of(graph)
-        entries = 2 * graph.m
+        part, entries = part_of(graph), 2 * graph.m
         kinds: tuple[DTypeLike, ...] = (np.int64, np.int64, np.int32, part.bits.dtype, np.uint64)
         wanted = tuple(zip((16, graph.n + 1, entries, entries, graph.n), kinds, strict=True))
         self.graph = None
@@ -68,7 +66,7 @@ class Node:
         self._place_rows(graph, part, indptr)
         share_rows(part, indptr, indices, bits)
         self.sync()
-        self.graph, self.arrays = weakref.ref(graph), SharedRows(indptr, indices, bits, state, cursor)
+        self.graph, self.arrays = weakref.ref(graph), SharedRows(Rows(indptr, indices, bits), state, cursor)
         return self.arrays
 
     def share_of(self, total: int) -> slice:

@@ -21,10 +21,10 @@ import numpy as np
 from troth.contract import Result
 from troth.order import Order
 from troth.ranks import shared, steps
-from troth.ranks.exchange import Backoff, barrier
+from troth.ranks.exchange import Backoff
 from troth.ranks.graph import DistGraph
 from troth.ranks.rows import part_of
-from troth.ranks.shared import Words
+from troth.ranks.shared import Window, Words
 
 COUNT, DONE, SLOTS = range(3)  # the words of a queue's window
 
@@ -34,12 +34,11 @@ class Rank:
 
     def __init__(self, graph: DistGraph, order: Order, comm: Any, transport: str, batch: int) -> None:
         self.graph, self.order, self.part, self.batch = graph, order, part_of(graph), batch
-        ghosts = len(graph.ghost_owner)
         self.pushes = transport == "p2p"
         self.shared = None if self.pushes else Words(graph, comm)
-        self.word = np.full(graph.owned + ghosts, shared.FREE, np.int64) if self.shared is None else self.shared.word
+        self.word = np.full(len(graph.globals), shared.FREE, np.int64) if self.shared is None else self.shared.word
         self.mate = np.full(graph.owned, -1, np.int32)
-        self.lists = steps.new_lists(graph.owned, ghosts, graph.crossing)
+        self.lists = steps.new_lists(graph.owned, graph.crossing)
 
     @property
     def work(self) -> int:
@@ -58,11 +57,6 @@ class Rank:
         if self.shared is not None:
             self.shared.publish(vertices)
 
-    def _read_wanted(self) -> None:
-        if self.shared is not None:
-            self.shared.read((self.graph.owned + np.flatnonzero(self.lists.wanted)).astype(np.int32))
-            self.lists.wanted[:] = False
-
     def work_off(self) -> None:
         """A batch of myV: mate_u <- h(C_u), published; matched_u <- true where mate_v = u; update.
 
@@ -73,13 +67,13 @@ class Rank:
         steps.choose_batch(self.part, self.order, batch, self.pushes, self.mate, self.word, self.lists)
         self._publish(self._some("changed", steps.CHANGED))
         if self.shared is not None:
-            steps.mark_mates(self.graph.owned, self._some("asking", steps.ASKING), self.mate, self.lists.wanted)
-        self._read_wanted()
+            steps.mark_mates(self.graph.owned, self._some("asking", steps.ASKING), self.mate, self.shared.wanted)
+            self.shared.read()
         steps.answer_batch(self.part, self.pushes, self.mate, self.word, self.lists)
         self._publish(np.sort(self._some("newly", steps.NEWLY)))
         if self.shared is not None:
-            steps.mark_candidates(self.part, self._some("newly", steps.NEWLY), self.word, self.lists.wanted)
-        self._read_wanted()
+            steps.mark_candidates(self.part, self._some("newly", steps.NEWLY), self.word, self.shared.wanted)
+            self.shared.read()
         steps.update(self.part, self.pushes, self.mate, self.word, self.lists)
 
     def notices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -97,35 +91,24 @@ class Rank:
     def finish(self, counts: dict[str, int]) -> Result:
         """The mates, and the counts with those of the words added."""
         if self.shared is not None:
-            self.shared.free()
+            self.shared.close()
             counts["bytes"] += self.shared.bytes
             counts["messages"] += self.shared.messages
-        found = np.empty(self.graph.owned, np.int32)
-        steps.words_to_mates(self.part, self.mate, self.word, found)
-        return Result(found, counts, {})
+        return Result(steps.words_to_mates(self.part, self.mate, self.word), counts, {})
 
 
 # ---- one-sided ----
 
 
-class NoticeQueue:
+class NoticeQueue(Window):
     """The queues of all ranks in a window: count, done, and slots that hold -1 where nothing was written."""
 
     def __init__(self, rank: Rank, comm: Any, capacity: int | None) -> None:
-        from mpi4py import MPI
-
-        self.mpi: Any = MPI
-        self.rank, self.comm, self.type = rank, comm, self.mpi.INT64_T
+        self.rank, self.full = rank, 0
         self.capacity = max(1, 2 * rank.graph.crossing) if capacity is None else capacity
         self.capacities = dict(enumerate(comm.allgather(self.capacity)))
-        self.window = self.mpi.Win.Allocate(8 * (SLOTS + self.capacity), 8, comm=comm)
-        self.memory = np.frombuffer(self.window.tomemory(), np.int64)
-        self.memory[:SLOTS], self.memory[SLOTS:] = 0, -1
-        self.window.Lock_all()
-        self.window.Sync()
         self.kept = [np.empty(0, np.int64) for _ in rank.graph.neighbours]  # prepared, for want of room
-        self.bytes = self.messages = self.full = 0
-        barrier(comm)
+        super().__init__(comm, np.repeat(np.array([0, -1]), (SLOTS, self.capacity)))
 
     def add(self, owner: int, amount: int) -> int:
         """fetch-and-add on an owner's count."""
@@ -167,12 +150,6 @@ class NoticeQueue:
         self.kept[slot] = places[room:]
         self.full += room < len(places)
         return len(places) - room
-
-    def close(self) -> None:
-        """Give the window back; waits for all ranks, who may still be posting."""
-        self.window.Unlock_all()
-        barrier(self.comm)
-        self.window.Free()
 
     def stats(self) -> dict:
         return {"bytes": self.bytes, "messages": self.messages, "full": self.full}

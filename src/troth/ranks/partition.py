@@ -15,7 +15,7 @@ import numpy as np
 
 from troth.kernels.jit import kernel
 from troth.order import OWNER, hash1
-from troth.ranks.exchange import reduce, scatter_to_owners, swap
+from troth.ranks.exchange import combine, scatter_to_owners, swap
 from troth.ranks.job import agreeing
 
 
@@ -86,6 +86,14 @@ class Hashed:
         return owners
 
 
+def look_up(comm: Any, places: Blocks, share: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Entries of a table of which rank r has the share ``places.mine(r)``; all ranks together."""
+    order, (asked,), counts = scatter_to_owners(comm, places.owner(ids), np.asarray(ids, np.int32))
+    found = np.empty(len(ids), share.dtype)
+    found[order] = swap(comm, share[asked - places.starts[comm.rank]], counts)
+    return found
+
+
 class Table:
     """A table of owners in even shares; ``share`` is this rank's. All ranks ask together."""
 
@@ -98,11 +106,7 @@ class Table:
         return np.sort(mine)
 
     def owner(self, ids: np.ndarray) -> np.ndarray:
-        order, (asked,), counts = scatter_to_owners(self.comm, self.places.owner(ids), np.asarray(ids, np.int32))
-        answers = swap(self.comm, self.share[asked - self.places.starts[self.comm.rank]], counts)
-        owners = np.empty(len(ids), np.int32)
-        owners[order] = answers
-        return owners
+        return look_up(self.comm, self.places, self.share, ids)
 
 
 def my_lines(comm: Any, n: int, parts: Iterable[np.ndarray]) -> tuple[np.ndarray, int]:
@@ -110,8 +114,6 @@ def my_lines(comm: Any, n: int, parts: Iterable[np.ndarray]) -> tuple[np.ndarray
 
     A rank reads no further than its share; the last one reads to the end.
     """
-    from mpi4py import MPI
-
     first, last = even_blocks(n, comm.size).starts[comm.rank : comm.rank + 2].tolist()
     share, came = np.zeros(last - first, np.int64), 0
     with agreeing(comm):
@@ -122,4 +124,4 @@ def my_lines(comm: Any, n: int, parts: Iterable[np.ndarray]) -> tuple[np.ndarray
             came += len(part)
             if came >= last < n:
                 break
-    return share, int(reduce(comm, np.array([came]), MPI.MAX)[0])
+    return share, combine(comm, came, "MAX")

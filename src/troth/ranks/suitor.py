@@ -30,6 +30,7 @@ Cost: about as many looks as serial Suitor takes, and 12 bytes for each change o
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -46,7 +47,6 @@ from troth.ranks.node import Node, SharedRows, node_of
 from troth.ranks.offers import INTERNAL, LOOKERS, SENT, PartOffers, propose
 from troth.ranks.rim import EXACT_RECORD, RECORD, count_records, pack, receive, rim_of
 from troth.ranks.rows import part_of
-from troth.rows import Rows
 
 PIECES = 8  # of the vertices without edges across; MPI gets a turn between them
 
@@ -55,33 +55,32 @@ def run(graph: DistGraph, order: Order, context: Context, *, share: bool = True)
     """The engine; see ``contract.py``. The counts depend on ranks and threads; the mates never do."""
     begin, comm, threads = perf_counter(), context.comm, context.threads or 1
     node = node_of(comm) if share else None
-    rows = node.rows(graph) if node is not None else None
-    if node is None or rows is None:
+    shared = node.rows(graph) if node is not None else None
+    if node is None or shared is None:
         return _run_by_messages(graph, order, comm, threads)
     seconds = {"share": perf_counter() - begin}  # nothing, if this graph was matched before
-    mate, counts = _run_in_shared_memory(node, rows, graph, order, threads)
+    mate, counts = _run_in_shared_memory(node, shared, graph, order, threads)
     return Result(mate, {**counts, "threads": threads, "bytes": 0, "messages": 0}, seconds)
 
 
-def _run_in_shared_memory(node: Node, rows: SharedRows, graph: DistGraph, order: Order, threads: int) -> tuple:
+def _run_in_shared_memory(node: Node, shared: SharedRows, graph: DistGraph, order: Order, threads: int) -> tuple:
     """The kernels of ``cpu/suitor.py``, with ranks for threads: they take chunks of all vertices from one cursor."""
-    arrays, offers = Rows(rows.indptr, rows.indices, rows.bits), Offers(rows.state)
+    rows, offers = shared.rows, Offers(shared.state)
     team = CALLER if threads == 1 else threads  # no thread but this one need be woken
     some, scratch = node.share_of(graph.n), new_scratch(threads)
     offers.state[some] = NONE
     if node.comm.rank == 0:
-        rows.cursor[0] = 0
+        shared.cursor[0] = 0
     node.sync()
     if not graph.m:
         counts = []
     elif goes_in_waves(graph, order):
         visits = np.empty(some.stop - some.start, np.int32)
-        given = (arrays, order, threads, some.start, visits, scratch, offers)
+        given = (rows, order, threads, some.start, visits, scratch, offers)
         counts = propose_in_waves(*given, after=lambda _: node.sync())
     else:
-        some_each = chunk_size(graph.n, threads * node.comm.size)
-        plan = (arrays, order, goes_down(order), scratch, offers)
-        counts = run_team(propose_all, graph.n, team, *plan, chunk=some_each, cursor=rows.cursor)
+        taken = partial(run_team, chunk=chunk_size(graph.n, threads * node.comm.size), cursor=shared.cursor)
+        counts = taken(propose_all, graph.n, team, rows, order, goes_down(order), scratch, offers)
     node.sync()
     own = graph.own
     mate = np.empty(len(own), np.int32)
