@@ -29,6 +29,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from troth.cpu.merging import TOO_MUCH, ZERO, merge_members, move_blocks, new_blocks, new_scratch
 from troth.graph import Graph
@@ -153,14 +154,6 @@ def pair_equal(keys, vertices, mate):
         i += 1
 
 
-def _pair_equal(keys: np.ndarray, vertices: np.ndarray, mate: np.ndarray, threads: int) -> None:
-    if len(keys) < SMALL:
-        order = np.argsort(keys, kind="stable")
-        pair_equal(keys[order], vertices[order], mate)
-    else:
-        pair_equal(*radix_sort(keys, vertices, max(threads, 1)), mate)
-
-
 # ---- edges between vertices that are light enough ----
 
 
@@ -255,15 +248,23 @@ class CpuCoarsening:
 
     def pair_twins(self, graph: Graph, vertices: np.ndarray, mate: np.ndarray) -> None:
         """Pair those of the vertices, which ascend, that have the same neighbours."""
-        threads, keys = _threads(self.threads, graph.n + len(graph.indices)), np.empty(len(vertices), np.uint64)
-        _in_blocks(hash_rows, len(vertices), threads, rows_of(graph), vertices, keys)
-        _pair_equal(keys, vertices, mate, threads)
+        self._pair_by(hash_rows, np.uint64, graph, vertices, mate)
 
     def pair_relatives(self, graph: Graph, order: Order, vertices: np.ndarray, mate: np.ndarray) -> None:
         """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
-        threads, keys = _threads(self.threads, graph.n + len(graph.indices)), np.empty(len(vertices), np.uint32)
-        _in_blocks(find_favourites, len(vertices), threads, rows_of(graph), order, vertices, keys)
-        _pair_equal(keys, vertices, mate, threads)
+        self._pair_by(find_favourites, np.uint32, graph, vertices, mate, order)
+
+    def _pair_by(
+        self, kernel: Callable, kind: DTypeLike, graph: Graph, vertices: np.ndarray, mate: np.ndarray, *order: Order
+    ) -> None:
+        """Pair vertices for which a kernel finds equal keys."""
+        threads, keys = _threads(self.threads, graph.n + len(graph.indices)), np.empty(len(vertices), kind)
+        _in_blocks(kernel, len(vertices), threads, rows_of(graph), *order, vertices, keys)
+        if len(keys) < SMALL:
+            places = np.argsort(keys, kind="stable")
+            pair_equal(keys[places], vertices[places], mate)
+        else:
+            pair_equal(*radix_sort(keys, vertices, max(threads, 1)), mate)
 
     def fitting_edges(self, graph: Graph, vertex_weights: np.ndarray, limits: np.ndarray) -> Graph:
         """The graph without the edges whose ends together weigh more than the limits."""

@@ -76,11 +76,10 @@ def _run_in_shared_memory(node: Node, shared: SharedRows, graph: DistGraph, orde
         counts = []
     elif goes_in_waves(graph, order):
         visits = np.empty(some.stop - some.start, np.int32)
-        given = (rows, order, threads, some.start, visits, scratch, offers)
-        counts = propose_in_waves(*given, after=lambda _: node.sync())
+        counts = propose_in_waves(rows, order, some.start, visits, scratch, offers, after=lambda _: node.sync())
     else:
-        taken = partial(run_team, chunk=chunk_size(graph.n, threads * node.comm.size), cursor=shared.cursor)
-        counts = taken(propose_all, graph.n, team, rows, order, goes_down(order), scratch, offers)
+        run_together = partial(run_team, chunk=chunk_size(graph.n, threads * node.comm.size), cursor=shared.cursor)
+        counts = run_together(propose_all, graph.n, team, rows, order, goes_down(order), scratch, offers)
     node.sync()
     own = graph.own
     mate = np.empty(len(own), np.int32)
