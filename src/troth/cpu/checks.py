@@ -192,7 +192,33 @@ def add_in_order(sums: np.ndarray) -> float:
     return total
 
 
-class CpuChecks:
+class DualChecks:
+    """The dual on CPU threads or, with a part of the graph each, on ranks."""
+
+    graph: Any
+    threads: int
+    names: np.ndarray | None = None  # of the vertices, where they are not the numbers
+
+    def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
+        """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
+        self._units, self._rows = make_units(self.graph), number_rows_of(self.graph)
+        self._y, self._fresh = np.empty(len(held), np.int64), np.empty(len(held), np.int64)
+        n = len(self._rows.indptr) - 1
+        given = (self.names, mate[:n], held[:n].view(self._rows.weights.dtype), self._units)
+        return self._total(run_team(start, n, self.threads, *given, self._y)), int(self._units.exponent)
+
+    def sweep_dual(self) -> int:
+        """One sweep; the sum of y after it."""
+        given = (self._rows, self._units, self._y, self._fresh)
+        halves = run_team(sweep, len(self._rows.indptr) - 1, self.threads, *given)
+        self._y, self._fresh = self._fresh, self._y
+        return self._total(halves)
+
+    def _total(self, halves: list) -> int:
+        return joined(halves)
+
+
+class CpuChecks(DualChecks):
     """Checks on CPU threads (see ``contract.Checks``)."""
 
     def __init__(self, graph: Graph, threads: int | None = None) -> None:
@@ -227,17 +253,3 @@ class CpuChecks:
         neighbours = graph.indices[row]
         heavier = (neighbours > u) & (self.rows.bits[row] > np.maximum(held[u], held[neighbours]))
         return u, int(neighbours[heavier][0]), graph.weights[row][heavier][0].item()
-
-    def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
-        """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
-        self._units, self._rows = make_units(self.graph), number_rows_of(self.graph)
-        self._y, self._fresh = np.empty(self.graph.n, np.int64), np.empty(self.graph.n, np.int64)
-        given = (None, mate, held.view(self._rows.weights.dtype), self._units)
-        weight = joined(run_team(start, self.graph.n, self.threads, *given, self._y))
-        return weight, int(self._units.exponent)
-
-    def sweep_dual(self) -> int:
-        """One sweep; the sum of y after it."""
-        total = joined(run_team(sweep, self.graph.n, self.threads, self._rows, self._units, self._y, self._fresh))
-        self._y, self._fresh = self._fresh, self._y
-        return total

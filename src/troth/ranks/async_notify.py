@@ -73,13 +73,9 @@ class AsyncQueue(NoticeQueue):
         super().__init__(rank, comm, capacity)
         self.backoff, self.front = Backoff(comm), 0
 
-    def write(self, owner: int, place: int, values: np.ndarray) -> None:
-        """Write words where others may be reading, whole; on return they are there."""
-        shared.pause()
-        if len(values):
-            self.window.Accumulate([values, self.type], owner, (place, len(values), self.type), self.mpi.REPLACE)
-            self.window.Flush(owner)
-            self._count(owner, values.nbytes)
+    def _put(self, given: list, owner: int, target: tuple) -> None:
+        """Write words where others may be reading, whole."""
+        self.window.Accumulate(given, owner, target, self.mpi.REPLACE)
 
     def read(self, owner: int, place: int, count: int) -> np.ndarray:
         """Read words that others may be writing."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.cpu.checks import BLOCK, add_blocks, add_halves, add_in_order, joined, make_units, start, sweep
+from troth.cpu.checks import BLOCK, DualChecks, add_blocks, add_halves, add_in_order, joined
 from troth.kernels.jit import kernel
 from troth.kernels.team import CALLER, run_team
 from troth.order import weight_bits
@@ -19,7 +19,6 @@ from troth.ranks.exchange import combine, reduce, scatter_to_owners
 from troth.ranks.graph import DistGraph
 from troth.ranks.partition import even_blocks
 from troth.ranks.rows import entry_of, name_of, part_of
-from troth.rows import number_rows_of
 
 
 @kernel
@@ -92,14 +91,14 @@ def add_held(graph: DistGraph, held: np.ndarray) -> int | float:
     return add_in_order(found)
 
 
-class RankChecks:
+class RankChecks(DualChecks):
     """Checks on all ranks together (see ``contract.Checks``); all call each method, and all get the result.
 
     ``mate`` has the global numbers of the mates of all local vertices, ghosts too, as int64.
     """
 
     def __init__(self, graph: DistGraph) -> None:
-        self.graph, self.part = graph, part_of(graph)
+        self.graph, self.part, self.names, self.threads = graph, part_of(graph), graph.own, CALLER
         self._around = graph.neighbourhood()
 
     def free(self) -> None:
@@ -138,24 +137,13 @@ class RankChecks:
             found = (u, int(graph.globals[graph.indices[entry]]), graph.weights[entry].item())
         return known(graph.comm, found)
 
-    def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
-        """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
-        graph, owned = self.graph, self.graph.owned
-        self._units, self._rows = make_units(graph), number_rows_of(graph)
-        self._y, self._fresh = (np.empty(len(graph.globals), np.int64) for _ in range(2))
-        own = held[:owned].view(self._rows.weights.dtype)
-        [halves] = run_team(start, owned, CALLER, graph.own, mate[:owned], own, self._units, self._y)
-        return self._total(halves), int(self._units.exponent)
-
     def sweep_dual(self) -> int:
         """One sweep; the sum of y after it."""
         self.to_ghosts(self._y)
-        [halves] = run_team(sweep, self.graph.owned, CALLER, self._rows, self._units, self._y, self._fresh)
-        self._y, self._fresh = self._fresh, self._y
-        return self._total(halves)
+        return super().sweep_dual()
 
-    def _total(self, halves: tuple[int, int]) -> int:
-        return joined([reduce(self.graph.comm, np.array(halves, np.uint64))])
+    def _total(self, halves: list) -> int:
+        return joined([reduce(self.graph.comm, np.array(halves[0], np.uint64))])
 
 
 def known(comm: Any, value: Any) -> Any:

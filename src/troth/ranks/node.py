@@ -18,10 +18,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from troth.kernels.jit import kernel
-from troth.ranks.exchange import barrier, sum_over
+from troth.ranks.exchange import barrier, starts_of, sum_over
 from troth.ranks.graph import DistGraph
 from troth.ranks.rows import Part, part_of
 from troth.rows import Rows
@@ -53,16 +52,15 @@ class Node:
         if sum_over(self.comm, int(mine)) == self.comm.size:
             return self.arrays
         part, entries = part_of(graph), 2 * graph.m
-        kinds: tuple[DTypeLike, ...] = (np.int64, np.int64, np.int32, part.bits.dtype, np.uint64)
-        wanted = tuple(zip((16, graph.n + 1, entries, entries, graph.n), kinds, strict=True))
+        kinds = [np.dtype(kind) for kind in (np.int64, np.int64, np.int32, part.bits.dtype, np.uint64)]
+        sizes = np.array([16, graph.n + 1, entries, entries, graph.n]) * [kind.itemsize for kind in kinds]
+        starts = starts_of(-(-sizes // LINE) * LINE)
         self.graph = None
-        if not self._make_room(sum(_room(*one) for one in wanted)):
+        if not self._make_room(int(starts[-1])):
             return None
-        arrays, at = [], 0
-        for length, kind in wanted:
-            arrays.append(self.memory[at : at + length * np.dtype(kind).itemsize].view(kind))
-            at += _room(length, kind)
-        cursor, indptr, indices, bits, state = arrays
+        cursor, indptr, indices, bits, state = (
+            self.memory[at : at + size].view(kind) for at, size, kind in zip(starts, sizes, kinds, strict=False)
+        )
         self._place_rows(graph, part, indptr)
         share_rows(part, indptr, indices, bits)
         self.sync()
@@ -143,10 +141,6 @@ def _keyval() -> int:
     from mpi4py import MPI
 
     return MPI.Comm.Create_keyval()
-
-
-def _room(length: int, kind: DTypeLike) -> int:
-    return -(-length * np.dtype(kind).itemsize // LINE) * LINE
 
 
 def _fits(size: int) -> bool:

@@ -124,9 +124,12 @@ class NoticeQueue(Window):
         """Write into slots that were reserved, which nobody else touches before the next barrier."""
         shared.pause()
         if len(values):
-            self.window.Put([values, self.type], owner, (place, len(values), self.type))
+            self._put([values, self.type], owner, (place, len(values), self.type))
             self.window.Flush(owner)
             self._count(owner, values.nbytes)
+
+    def _put(self, given: list, owner: int, target: tuple) -> None:
+        self.window.Put(given, owner, target)
 
     def _count(self, owner: int, size: int) -> None:
         if owner != self.comm.rank:
