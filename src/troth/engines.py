@@ -198,6 +198,15 @@ def promises_dominance(algorithm: str) -> bool:
     return any(engine.algorithm == algorithm and engine.dominant for engine in TABLE)
 
 
+def is_for_ranks(algorithm: str, device: str) -> bool:
+    """Whether MPI ranks are asked for, by the device or by an algorithm that has no other engine.
+
+    >>> is_for_ranks("suitor", "mpi"), is_for_ranks("suitor", "auto"), is_for_ranks("sync-poll", "auto")
+    (True, False, True)
+    """
+    return str(device) == "mpi" or {engine.device for engine in TABLE if engine.algorithm == algorithm} == {"mpi"}
+
+
 def find_engines(algorithm: str, device: str = "auto", given: Iterable[str] = ()) -> list[Engine]:
     """The rows for an algorithm on a device, best first, or a refusal that says what there is.
 

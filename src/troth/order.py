@@ -20,7 +20,7 @@ hence the bijection; with shift 32 and multipliers 1 only the flip is left: v fo
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, SupportsInt
 
 import numpy as np
 from numba import types
@@ -78,10 +78,8 @@ def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, ...] 
     return Order(*(np.uint64(word) for word in words))
 
 
-_ORDER = np.dtype(
-    [("low", "u8")] + [(name, "u4") for name in ("drop", "lossy", "flip", "mul1", "mul2", "inv1", "inv2", "fold")],
-    align=True,
-)
+_FIELDS = ("low", "drop", "lossy", "flip", "mul1", "mul2", "inv1", "inv2", "fold")
+_ORDER = np.dtype([(name, "u8" if name == "low" else "u4") for name in _FIELDS], align=True)
 
 
 # What every kernel file must agree on with this one.
@@ -94,7 +92,7 @@ def as_argument(order: Order) -> np.ndarray:
     """The order as a struct that kernels take by value."""
     words = order._asdict()
     words["fold"] = 2**32 - 1 if words.pop("shift") < 32 else 0
-    return struct(_ORDER, *(int(words[name]) for name in _ORDER.names))
+    return struct(_ORDER, *(int(words[name]) for name in _FIELDS))
 
 
 @inlined
@@ -179,7 +177,7 @@ def mix64_int(x: int) -> int:
     return x ^ (x >> 31)
 
 
-def hash_int(seed: int, domain: int, *words: int) -> int:
+def hash_int(seed: int, domain: SupportsInt, *words: int) -> int:
     """``hash1``, ``hash2`` and ``hash3`` in plain integers."""
     state = mix64_int(seed % 2**64 ^ int(domain) << 56)
     for word in words:

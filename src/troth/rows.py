@@ -13,7 +13,7 @@ weights being equal, would otherwise cost a mispredicted branch every few entrie
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,8 +52,8 @@ class NumberRows(NamedTuple):
     weights: np.ndarray
 
 
-def number_rows_of(graph: Graph) -> NumberRows:
-    """The rows of a graph; nothing is copied."""
+def number_rows_of(graph: Any) -> NumberRows:
+    """The rows of a graph, or of a rank's part of one; nothing is copied."""
     weights = graph.weights if graph.weights.dtype.kind == "f" else weight_bits(graph.weights)
     return NumberRows(graph.indptr, graph.indices, weights)
 

@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 
 from troth.cli import _options as o
 from troth.cli._report import Clock, graph_facts, graph_rows, matching_rows, show, waiting
-from troth.engines import TABLE, Engine, find_engines
+from troth.engines import TABLE, Engine, is_for_ranks
 from troth.errors import TrothError
 
 
@@ -91,7 +91,7 @@ def match(
     options = o.read_assignments(option or ())
     common: dict[str, Any] = {"ties": ties.value, "seed": seed, "threads": threads, "gpu_threads": gpu_threads}
     ask = partial(o.request_of, algorithm.value, device, options, **common)
-    if find_engines(algorithm.value, device, options)[0].device == "mpi":
+    if is_for_ranks(algorithm.value, device):
         o.refuse_reading(reading)
         from troth.cli._mpi import match_on_ranks
 

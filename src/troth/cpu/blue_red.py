@@ -156,7 +156,7 @@ def run(
     colour, proposal, mate = np.zeros(n, np.int8), np.empty(n, np.int32), np.full(n, -1, np.int32)
     work = Work(colour, proposal, mate, graph.indptr[:-1].copy(), new_batches(threads))
     active, spare = new_queue(n, np.arange(n, dtype=np.int32)), new_queue(n)
-    found, read = [], 0  # the pairs of each round, and the entries read
+    found, read = list[int](), 0  # the pairs of each round, and the entries read
     while rounds is None or len(found) < rounds:
         r, count = np.uint64(len(found)), int(active.tail[0])
         context.report(2 * sum(found), n)

@@ -11,7 +11,8 @@ rounded up (down, for the weight of the matching). Every sum is then exact and e
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -66,10 +67,10 @@ def add_blocks(worker, cursor, block, mate, held, sums):
         sums[first // block] = total
 
 
-def _exact_sum(values: np.ndarray) -> int:
-    """The sum of up to 2^32 whole numbers below 2^64: sums of halves of 32 bits cannot overflow."""
+def add_halves(values: np.ndarray) -> tuple:
+    """The sums of the halves of up to 2^32 whole numbers below 2^64: those of 32 bits cannot overflow."""
     values = values.astype(np.uint64, copy=False)
-    return joined([((values >> PRIORITY_BITS).sum(), (values & MASK).sum())])
+    return (values >> PRIORITY_BITS).sum(), (values & MASK).sum()
 
 
 # ---- maximality and dominance ----
@@ -102,8 +103,8 @@ class Units(NamedTuple):
     second: float
 
 
-def make_units(graph: Graph) -> Units:
-    """Units in which the greatest weight is just below 2^63 (integers) or at most 2^62 (floats)."""
+def make_units(graph: Any) -> Units:
+    """Units in which a graph's greatest weight, on ranks that of all, is just below 2^63 (floats: at most 2^62)."""
     greatest = graph.bits_range()[1]
     dtype = graph.weights.dtype
     if dtype.kind != "f":
@@ -178,7 +179,7 @@ def sweep(worker, cursor, chunk, rows, units, y, fresh):
     return high, low
 
 
-def joined(parts: list[tuple[int, int]]) -> int:
+def joined(parts: Iterable[Iterable[int]]) -> int:
     """The sum of whole numbers that come in halves of 32 bits."""
     return sum((int(high) << 32) + int(low) for high, low in parts)
 
@@ -191,7 +192,33 @@ def add_in_order(sums: np.ndarray) -> float:
     return total
 
 
-class CpuChecks:
+class DualChecks:
+    """The dual on CPU threads or, with a part of the graph each, on ranks."""
+
+    graph: Any
+    threads: int
+    names: np.ndarray | None = None  # of the vertices, where they are not the numbers
+
+    def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
+        """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
+        self._units, self._rows = make_units(self.graph), number_rows_of(self.graph)
+        self._y, self._fresh = np.empty(len(held), np.int64), np.empty(len(held), np.int64)
+        n = len(self._rows.indptr) - 1
+        given = (self.names, mate[:n], held[:n].view(self._rows.weights.dtype), self._units)
+        return self._total(run_team(start, n, self.threads, *given, self._y)), int(self._units.exponent)
+
+    def sweep_dual(self) -> int:
+        """One sweep; the sum of y after it."""
+        given = (self._rows, self._units, self._y, self._fresh)
+        halves = run_team(sweep, len(self._rows.indptr) - 1, self.threads, *given)
+        self._y, self._fresh = self._fresh, self._y
+        return self._total(halves)
+
+    def _total(self, halves: list) -> int:
+        return joined(halves)
+
+
+class CpuChecks(DualChecks):
     """Checks on CPU threads (see ``contract.Checks``)."""
 
     def __init__(self, graph: Graph, threads: int | None = None) -> None:
@@ -206,7 +233,7 @@ class CpuChecks:
     def matched_weight(self, mate: np.ndarray, held: np.ndarray) -> int | float:
         """The weight of a matching: exact for integers; for floats added in float64, in one order."""
         if self.graph.weights.dtype.kind != "f":
-            return _exact_sum(held) // 2
+            return joined([add_halves(held)]) // 2
         sums = np.zeros(-(-self.graph.n // BLOCK))
         values = held.view(self.graph.weights.dtype)
         run_team(add_blocks, self.graph.n, self.threads, mate, values, sums, chunk=BLOCK)
@@ -226,17 +253,3 @@ class CpuChecks:
         neighbours = graph.indices[row]
         heavier = (neighbours > u) & (self.rows.bits[row] > np.maximum(held[u], held[neighbours]))
         return u, int(neighbours[heavier][0]), graph.weights[row][heavier][0].item()
-
-    def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
-        """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
-        self._units, self._rows = make_units(self.graph), number_rows_of(self.graph)
-        self._y, self._fresh = np.empty(self.graph.n, np.int64), np.empty(self.graph.n, np.int64)
-        given = (None, mate, held.view(self._rows.weights.dtype), self._units)
-        weight = joined(run_team(start, self.graph.n, self.threads, *given, self._y))
-        return weight, int(self._units.exponent)
-
-    def sweep_dual(self) -> int:
-        """One sweep; the sum of y after it."""
-        total = joined(run_team(sweep, self.graph.n, self.threads, self._rows, self._units, self._y, self._fresh))
-        self._y, self._fresh = self._fresh, self._y
-        return total

@@ -24,9 +24,12 @@ thread where a row is long. Cost: O(n + m).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from troth.cpu.merging import TOO_MUCH, ZERO, merge_members, move_blocks, new_blocks, new_scratch
 from troth.graph import Graph
@@ -68,7 +71,7 @@ def _threads(threads: int | None, work: int) -> int:
     return CALLER if work < SMALL else thread_count(threads, work)
 
 
-def _in_blocks(kernel, total: int, threads: int, *args) -> list:
+def _in_blocks(kernel: Callable, total: int, threads: int, *args: Any) -> list:
     """Run a kernel block by block; one block needs no team."""
     return run_team(kernel, total, threads, *args, chunk=BLOCK, serial_below=BLOCK + 1)
 
@@ -151,14 +154,6 @@ def pair_equal(keys, vertices, mate):
         i += 1
 
 
-def _pair_equal(keys: np.ndarray, vertices: np.ndarray, mate: np.ndarray, threads: int) -> None:
-    if len(keys) < SMALL:
-        order = np.argsort(keys, kind="stable")
-        pair_equal(keys[order], vertices[order], mate)
-    else:
-        pair_equal(*radix_sort(keys, vertices, max(threads, 1)), mate)
-
-
 # ---- edges between vertices that are light enough ----
 
 
@@ -207,13 +202,12 @@ class CpuCoarsening:
 
     def __init__(self, graph: Graph, threads: int | None = None) -> None:
         self.threads = threads
-        self._finest, self._room = graph, None
+        self._finest = graph
 
-    def _new_room(self) -> tuple[np.ndarray, np.ndarray]:
-        if self._room is None:
-            entries, kind = len(self._finest.indices), self._finest.weights.dtype
-            self._room = np.empty(entries, np.int32), np.empty(entries, kind if kind.kind == "f" else np.uint64)
-        return self._room
+    @cached_property
+    def _room(self) -> tuple[np.ndarray, np.ndarray]:
+        entries, kind = len(self._finest.indices), self._finest.weights.dtype
+        return np.empty(entries, np.int32), np.empty(entries, kind if kind.kind == "f" else np.uint64)
 
     def number_clusters(self, graph: Graph, mate: np.ndarray) -> Clusters:
         """The clusters of a matching, or of any vertices paired."""
@@ -233,7 +227,7 @@ class CpuCoarsening:
         coarse_weights = np.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
         _in_blocks(gather_members, count, threads, clusters, columns(vertex_weights), columns(coarse_weights), coarse)
 
-        rows, blocks = number_rows_of(graph), new_blocks(count, ROWS, *self._new_room())
+        rows, blocks = number_rows_of(graph), new_blocks(count, ROWS, *self._room)
         kind = np.dtype(np.float64 if rows.weights.dtype.kind == "f" else np.uint64)
         given = rows, clusters, kind.type(0), *new_scratch(max(threads, 1), count, kind)
         run_team(merge_members, count, threads, *given, blocks, chunk=ROWS, serial_below=ROWS + 1)
@@ -254,15 +248,23 @@ class CpuCoarsening:
 
     def pair_twins(self, graph: Graph, vertices: np.ndarray, mate: np.ndarray) -> None:
         """Pair those of the vertices, which ascend, that have the same neighbours."""
-        threads, keys = _threads(self.threads, graph.n + len(graph.indices)), np.empty(len(vertices), np.uint64)
-        _in_blocks(hash_rows, len(vertices), threads, rows_of(graph), vertices, keys)
-        _pair_equal(keys, vertices, mate, threads)
+        self._pair_by(hash_rows, np.uint64, graph, vertices, mate)
 
     def pair_relatives(self, graph: Graph, order: Order, vertices: np.ndarray, mate: np.ndarray) -> None:
         """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
-        threads, keys = _threads(self.threads, graph.n + len(graph.indices)), np.empty(len(vertices), np.uint32)
-        _in_blocks(find_favourites, len(vertices), threads, rows_of(graph), order, vertices, keys)
-        _pair_equal(keys, vertices, mate, threads)
+        self._pair_by(find_favourites, np.uint32, graph, vertices, mate, order)
+
+    def _pair_by(
+        self, kernel: Callable, kind: DTypeLike, graph: Graph, vertices: np.ndarray, mate: np.ndarray, *order: Order
+    ) -> None:
+        """Pair vertices for which a kernel finds equal keys."""
+        threads, keys = _threads(self.threads, graph.n + len(graph.indices)), np.empty(len(vertices), kind)
+        _in_blocks(kernel, len(vertices), threads, rows_of(graph), *order, vertices, keys)
+        if len(keys) < SMALL:
+            places = np.argsort(keys, kind="stable")
+            pair_equal(keys[places], vertices[places], mate)
+        else:
+            pair_equal(*radix_sort(keys, vertices, max(threads, 1)), mate)
 
     def fitting_edges(self, graph: Graph, vertex_weights: np.ndarray, limits: np.ndarray) -> Graph:
         """The graph without the edges whose ends together weigh more than the limits."""

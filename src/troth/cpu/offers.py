@@ -9,6 +9,8 @@ A line number is one of Algorithm 3 (see ``suitor.py``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import signature
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +42,7 @@ def name_at(rows, v):
 
 def place_at(rows, name):
     """The number that the vertex of this name has here, or -1 where it is another rank's."""
-    return name
+    return np.int64(name)
 
 
 def exact_weight(rows, order, v, offer, offers):
@@ -52,28 +54,21 @@ def note_change(rows, v, offers):
     """v holds another offer now."""
 
 
-@overload(name_at, inline="always")
-def _name_at(rows, v):
-    if rows.instance_class is Rows:
-        return lambda rows, v: v
+def answer(kind: type, **answers: Callable) -> None:
+    """What compiled code gets where it asks these functions about rows of this kind."""
+
+    def overload_one(asked: Callable, implementation: Callable) -> None:
+        def choose(rows, *others):
+            return implementation if rows.instance_class is kind else None
+
+        choose.__signature__ = signature(implementation)  # type: ignore[attr-defined]
+        overload(asked, inline="always")(choose)
+
+    for name, implementation in answers.items():
+        overload_one(globals()[name], implementation)
 
 
-@overload(place_at, inline="always")
-def _place_at(rows, name):
-    if rows.instance_class is Rows:
-        return lambda rows, name: np.int64(name)
-
-
-@overload(exact_weight, inline="always")
-def _exact_weight(rows, order, v, offer, offers):
-    if rows.instance_class is Rows:
-        return lambda rows, order, v, offer, offers: weight_at(rows, v, vertex(order, offer))
-
-
-@overload(note_change, inline="always")
-def _note_change(rows, v, offers):
-    if rows.instance_class is Rows:
-        return lambda rows, v, offers: None
+answer(Rows, name_at=name_at, place_at=place_at, exact_weight=exact_weight, note_change=note_change)
 
 
 @kernel

@@ -28,8 +28,9 @@ row on random weights; O(m Delta) at worst, O(m) after the sort with ``presort=T
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -271,7 +272,7 @@ def run(graph: Graph, order: Order, context: Context, *, presort: bool = False) 
         reached = graph.indptr[:-1].copy()
         counts = run_team(propose_sorted, n, threads, rows, order, lists, reached, offers, progress=report)
     elif goes_in_waves(graph, order):
-        counts = propose_in_waves(rows, order, threads, 0, mate, scratch, offers, report)
+        counts = propose_in_waves(rows, order, 0, mate, scratch, offers, report)
     else:
         down = goes_down(order)
         counts = run_team(propose_all, n, threads, rows, order, down, scratch, offers, progress=report)
@@ -290,21 +291,22 @@ def goes_down(order: Order) -> bool:
     return order.shift == 32 and order.flip == 0
 
 
-def goes_in_waves(graph, order: Order) -> bool:
+def goes_in_waves(graph: Any, order: Order) -> bool:
     """Whether weights are equal, priorities scrambled, and rows long enough."""
     least, greatest, _ = graph.bits_range()
     return least == greatest and order.shift == 16 and 2 * graph.m > DENSE * graph.n
 
 
 def propose_in_waves(
-    rows: Rows, order: Order, threads: int, first: int, visits: np.ndarray, scratch: Scratch, offers: Offers, after=None
+    rows: Rows, order: Order, first: int, visits: np.ndarray, scratch: Scratch, offers: Offers, after: Callable
 ) -> list:
     """The vertices first, first + 1, ... make their offers by falling priority, in waves; all weights are equal.
 
     ``visits`` is room for their ids. ``after`` is called after each wave with how many have had their turn; where
     others propose for the rest of the graph, it waits for them, since a wave has to settle before the next.
     """
-    n, bits = len(visits), min(WAVE_BITS, max(1, (len(offers.state) >> 12).bit_length()))  # thousands in a wave
+    n, threads = len(visits), len(scratch.queue)
+    bits = min(WAVE_BITS, max(1, (len(offers.state) >> 12).bit_length()))  # thousands in a wave
     waves = np.empty(n, np.uint8)
     run_team(find_waves, n, threads, order, first, np.uint64(bits), waves)
     ends = np.bincount(waves, minlength=1 << bits).cumsum()
@@ -315,6 +317,5 @@ def propose_in_waves(
         some = visits[begin:end]
         counts += run_team(propose_wave, len(some), threads, rows, order, some, ceiling, scratch, offers)
         begin = end
-        if after is not None:
-            after(end)
+        after(end)
     return counts

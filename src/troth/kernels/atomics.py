@@ -12,70 +12,61 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 
-def _pointer(context, builder, array_type, array, index):
-    struct = context.make_array(array_type)(context, builder, array)
-    return cgutils.get_item_pointer(context, builder, array_type, struct, [index], wraparound=False)
+def _at(emit):
+    """The code of an operation on array[index]: ``emit(builder, pointer, ...)`` gets the arguments after these two."""
+
+    def codegen(context, builder, signature, args):
+        kind = signature.args[0]
+        array = context.make_array(kind)(context, builder, args[0])
+        pointer = cgutils.get_item_pointer(context, builder, kind, array, [args[1]], wraparound=False)
+        found = emit(builder, pointer, *args[2:])
+        return context.get_dummy_value() if signature.return_type == types.void else found
+
+    return codegen
 
 
 @intrinsic
 def load(typingctx, array, index):
     """array[index], read once and from memory."""
-
-    def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        return builder.load_atomic(pointer, "monotonic", array.dtype.bitwidth // 8)
-
-    return array.dtype(array, types.uintp), codegen
+    size = array.dtype.bitwidth // 8
+    return array.dtype(array, types.uintp), _at(lambda builder, at: builder.load_atomic(at, "monotonic", size))
 
 
 @intrinsic
 def store(typingctx, array, index, value):
     """array[index] = value, written whole."""
-
-    def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        builder.store_atomic(args[2], pointer, "monotonic", array.dtype.bitwidth // 8)
-        return context.get_dummy_value()
-
-    return types.void(array, types.uintp, array.dtype), codegen
+    size = array.dtype.bitwidth // 8
+    code = _at(lambda builder, at, value: builder.store_atomic(value, at, "monotonic", size))
+    return types.void(array, types.uintp, array.dtype), code
 
 
 @intrinsic
 def compare_and_swap(typingctx, array, index, expected, value):
     """If array[index] is ``expected``, write ``value``; return what was there before."""
 
-    def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        pair = builder.cmpxchg(pointer, args[2], args[3], ordering="seq_cst", failordering="seq_cst")
+    def emit(builder, at, expected, value):
+        pair = builder.cmpxchg(at, expected, value, ordering="seq_cst", failordering="seq_cst")
         return builder.extract_value(pair, 0)
 
-    return array.dtype(array, types.uintp, array.dtype, array.dtype), codegen
+    return array.dtype(array, types.uintp, array.dtype, array.dtype), _at(emit)
 
 
 @intrinsic
 def fetch_add(typingctx, array, index, value):
     """array[index] += value; return what was there before."""
-
-    def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        return builder.atomic_rmw("add", pointer, args[2], ordering="seq_cst")
-
-    return array.dtype(array, types.uintp, array.dtype), codegen
+    code = _at(lambda builder, at, value: builder.atomic_rmw("add", at, value, ordering="seq_cst"))
+    return array.dtype(array, types.uintp, array.dtype), code
 
 
 @intrinsic
 def prefetch(typingctx, array, index):
     """Ask for the cache line of array[index]; no effect on any value, and none where the index is out of range."""
 
-    def codegen(context, builder, signature, args):
-        pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        byte = ir.IntType(8).as_pointer()
-        flag = ir.IntType(32)
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag]), "llvm.prefetch.p0"
-        )
+    def emit(builder, at):
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
         read, keep, data = flag(0), flag(3), flag(1)
-        builder.call(function, [builder.bitcast(pointer, byte), read, keep, data])
-        return context.get_dummy_value()
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [builder.bitcast(at, byte), read, keep, data])
 
-    return types.void(array, types.uintp), codegen
+    return types.void(array, types.uintp), _at(emit)

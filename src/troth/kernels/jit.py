@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numba
 
@@ -52,8 +53,8 @@ def digest_sources(path: Path) -> str:
     return sha256(b"".join(seen[file] for file in sorted(seen))).hexdigest()
 
 
-def _compiler(cache: bool = True, **options) -> Callable:
-    def compiled(function: Callable) -> Callable:
+def _compiler(cache: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         dispatcher = numba.njit(nogil=True, cache=cache, **LEAN, **options)(function)
         # Numba looks at the version before it reads the rest, which may name types that are no more.
         kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any, SupportsInt
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from troth.arrays import cupy
 
@@ -124,7 +125,7 @@ class Memory:
     def __getitem__(self, name: str) -> Any:
         return self._start + self._places[name][0]
 
-    def view(self, name: str, kind: type) -> Any:
+    def view(self, name: str, kind: DTypeLike) -> Any:
         """One of the arrays."""
         kind = np.dtype(kind)
         return cupy().ndarray((self._places[name][1] // kind.itemsize,), kind, self[name])

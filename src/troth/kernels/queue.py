@@ -13,7 +13,7 @@ import numpy as np
 from troth.kernels.atomics import fetch_add
 from troth.kernels.jit import kernel
 
-CHUNK = np.int64(2048)  # the largest chunk that ``chunk_size`` makes
+CHUNK = 2048  # the largest chunk that ``chunk_size`` makes
 
 
 class VertexQueue(NamedTuple):

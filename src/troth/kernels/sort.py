@@ -6,6 +6,9 @@ priority); keys are distinct, and all orders here but that of plain radix keys a
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from troth.kernels.jit import kernel
@@ -47,7 +50,7 @@ def scatter(worker, cursor, chunk, bounds, keys, values, shift, flip, places, ne
 
 def radix_sort(
     keys: np.ndarray, values: np.ndarray | None, threads: int = 1, descending: bool = False
-) -> tuple[np.ndarray, np.ndarray | None]:
+) -> tuple[np.ndarray, Any]:
     """Unsigned keys in order, and their values with them; equal keys stay in the order given.
 
     One counting pass a byte, from the last to the first; bytes in which all keys agree are not moved. O(n) a
@@ -60,21 +63,21 @@ def radix_sort(
     ([1, 1, 3, 300], [1, 3, 0, 2])
     """
     n = len(keys)
-    threads = min(threads, n // SHARE + 1)  # and as many blocks, each taken whole
-    blocks = {"chunk": 1, "serial_below": 0}
+    threads = min(threads, n // SHARE + 1)
+    run_blocks = partial(run_team, chunk=1, serial_below=0)  # as many as threads, each taken whole
     bounds = np.linspace(0, n, threads + 1).astype(np.int64)
     counts = np.empty((threads, DIGITS), np.int64)
     flip = LAST if descending else np.uint64(0)
     new_keys, new_values = np.empty_like(keys), None if values is None else np.empty_like(values)
     for byte in range(keys.itemsize):
         shift = np.uint64(8 * byte)
-        run_team(count_digits, threads, threads, bounds, keys, shift, flip, counts, **blocks)
+        run_blocks(count_digits, threads, threads, bounds, keys, shift, flip, counts)
         if counts.sum(axis=0).max() == n:
             continue
         # Digit after digit and, within a digit, block after block: that is what keeps equal keys in order.
         ends = counts.T.ravel().cumsum().reshape(DIGITS, threads).T
         given = bounds, keys, values, shift, flip, ends - counts
-        run_team(scatter, threads, threads, *given, new_keys, new_values, **blocks)
+        run_blocks(scatter, threads, threads, *given, new_keys, new_values)
         keys, new_keys, values, new_values = new_keys, keys, new_values, values
     return keys, values
 

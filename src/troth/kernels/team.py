@@ -17,7 +17,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,7 @@ def run_team(
     kernel: Callable,
     total: int,
     threads: int,
-    *args,
+    *args: Any,
     chunk: int | None = None,
     serial_below: int | None = None,
     cursor: np.ndarray | None = None,
@@ -132,7 +133,7 @@ def run_team(
     chunk = chunk or chunk_size(total, threads)
     if threads == 1 and threading.current_thread() is not threading.main_thread():
         return [kernel(0, cursor, chunk, *args)]
-    pool, jobs = _get_pool(), []
+    pool, jobs = _get_pool(), list[Future]()
     try:
         jobs.extend(pool.submit(kernel, worker, cursor, chunk, *args) for worker in range(threads))
         while True:

@@ -13,10 +13,9 @@ from troth.errors import TrothError
 from troth.io.mates import read_parts
 from troth.mpi.result import DistMatching
 from troth.ranks.checks import RankChecks, known
-from troth.ranks.exchange import scatter_to_owners, swap
 from troth.ranks.graph import DistGraph
 from troth.ranks.job import agreeing, ending_the_job
-from troth.ranks.partition import even_blocks, my_lines
+from troth.ranks.partition import even_blocks, look_up, my_lines
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -79,12 +78,8 @@ def read_own(graph: DistGraph, path: str | os.PathLike[str]) -> tuple[np.ndarray
     A rank reads the file up to the end of its even share of the lines. Whoever owns a vertex asks the rank that has its
     line.
     """
-    comm, places = graph.comm, even_blocks(graph.n, graph.comm.size)
-    share, lines = my_lines(comm, graph.n, read_parts(path, graph.n))
-    order, (asked,), counts = scatter_to_owners(comm, places.owner(graph.own), graph.own)
-    own = np.empty(graph.owned, np.int64)
-    own[order] = swap(comm, share[asked - places.starts[comm.rank]], counts)
-    return own, lines
+    share, lines = my_lines(graph.comm, graph.n, read_parts(path, graph.n))
+    return look_up(graph.comm, even_blocks(graph.n, graph.comm.size), share, graph.own), lines
 
 
 def _why_broken(graph: DistGraph, own: np.ndarray, v: int) -> str:

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from troth.contract import Array
 from troth.errors import TrothError
 from troth.families.host import DRAWS, lattice_row
 from troth.families.spec import FamilyRequest, is_spec, read_request, split_spec
@@ -38,7 +37,7 @@ from troth.order import PRIORITY_BITS, mix64, weight_bits
 from troth.ranks.exchange import reduce, scatter_to_owners, starts_of
 from troth.ranks.graph import DistGraph, assemble, places_of, take_rows
 from troth.ranks.job import AgreedError, agreeing, ending_the_job, world
-from troth.ranks.partition import Blocks, balanced_blocks, even_blocks
+from troth.ranks.partition import Blocks, Partition, balanced_blocks, even_blocks
 
 BUCKETS = 1 << 16  # of vertices, for the balance of drawn families
 BATCH = 1 << 20  # edges that a rank draws and sends away at once
@@ -113,15 +112,14 @@ def from_graph(graph: Graph, *, comm: Any = None, partition: Owners = "block") -
                     f"a graph of {graph.n} vertices and {graph.m} edges, but rank 0 has one of {n} and {m}: "
                     "give every rank the same"
                 )
-        split = make_partition(
-            partition,
-            comm,
-            n,
-            lambda: balanced_blocks(lambda v: int(graph.indptr[v]), n, comm.size),
-            lambda: (graph.indptr, graph.indices),
-        )
-        own = split.mine(comm.rank)
-        return take_rows(comm, n, split, own, graph.indptr, graph.indices, graph.weights)
+        split = _partition_rows(partition, comm, graph)
+        return take_rows(comm, n, split, split.mine(comm.rank), graph)
+
+
+def _partition_rows(partition: Owners, comm: Any, graph: Graph | CSR) -> Partition:
+    indptr, n = graph.indptr, len(graph.indptr) - 1
+    blocks = partial(balanced_blocks, lambda v: int(indptr[v]), n, comm.size)
+    return make_partition(partition, comm, n, blocks, lambda: (np.asarray(indptr), np.asarray(graph.indices)))
 
 
 # ---- .csr folders ----
@@ -135,20 +133,14 @@ def _from_csr(source: str, comm: Any, partition: Owners) -> DistGraph:
             raise TrothError(f"{source}: {n} vertices are too many: at most {MAX_VERTICES}")
         if clean_type(found.weights[:0], source).dtype != kind:
             raise TrothError(f"{source}: weights of type {kind} are not taken: troth convert it first")
-    split = make_partition(
-        partition,
-        comm,
-        n,
-        lambda: balanced_blocks(lambda v: int(found.indptr[v]), n, comm.size),
-        lambda: (np.array(found.indptr), np.array(found.indices)),
-    )
+    split = _partition_rows(partition, comm, found)
     own = split.mine(comm.rank)
     _check_rows(source, comm, n, own, found)
-    return take_rows(comm, n, split, own, found.indptr, found.indices, found.weights)
+    return take_rows(comm, n, split, own, found)
 
 
 @kernel
-def inspect(own: Array, n: int, indptr: Array, indices: Array, data: Array, bits: Array, salt: np.uint64) -> Any:
+def inspect(own, n, indptr, indices, data, bits, salt):
     """The first own vertex whose row is broken, or -1, and the fingerprint of the entries (see ``cpu/gate.py``)."""
     total = np.uint64(0)
     for i in range(own.size):
@@ -190,15 +182,7 @@ def _check_rows(source: str, comm: Any, n: int, own: np.ndarray, found: CSR) -> 
 
 
 @kernel
-def fill_lattice(
-    own: Array,
-    shape: tuple[int, int, int],
-    unknowns: int,
-    offsets: Array,
-    fill: bool,
-    indptr: Array,
-    indices: Array,
-) -> None:
+def fill_lattice(own, shape, unknowns, offsets, fill, indptr, indices):
     """The rows of the own vertices of a lattice: lengths first, then the entries."""
     for i in range(own.size):
         at = indptr[i] if fill else 0
@@ -208,9 +192,7 @@ def fill_lattice(
 
 
 @kernel
-def weigh_rows(
-    own: Array, indptr: Array, ends: Array, code: int, seed: np.uint64, bits: int, high: int, weights: Array
-) -> None:
+def weigh_rows(own, indptr, ends, code, seed, bits, high, weights):
     """The weight of every entry of the own rows, a function of its two ends."""
     for i in range(own.size):
         u = np.int64(own[i])
@@ -220,7 +202,7 @@ def weigh_rows(
 
 
 @kernel
-def drop_repeats(own: Array, keys: Array, lengths: Array, ends: Array) -> int:
+def drop_repeats(own, keys, lengths, ends):
     """The ends of sorted keys (row << 32 | end), each once and no loops, and the rows' lengths; how many ends."""
     kept = 0
     for i in range(keys.size):

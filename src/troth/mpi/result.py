@@ -70,11 +70,9 @@ class DistMatching:
         -------
         ndarray of int32
         """
-        graph = self.graph
-        part = in_order(graph, self.mate)
-        counts = np.diff(even_blocks(graph.n, graph.comm.size, BLOCK).starts)
-        found = np.empty(graph.n, np.int32)
-        graph.comm.Allgatherv(part, [found, counts])
+        part, counts = self._in_order()
+        found = np.empty(self.graph.n, np.int32)
+        self.graph.comm.Allgatherv(part, [found, counts])
         return found
 
     def chunks(self) -> Iterator[np.ndarray]:
@@ -85,9 +83,7 @@ class DistMatching:
         ndarray of int32
             The mates of consecutive vertices; nothing on the other ranks.
         """
-        comm = self.graph.comm
-        part = in_order(self.graph, self.mate)
-        counts = np.diff(even_blocks(self.graph.n, comm.size, BLOCK).starts)
+        comm, (part, counts) = self.graph.comm, self._in_order()
         if comm.rank:
             comm.Send(part, 0)
             return
@@ -96,6 +92,11 @@ class DistMatching:
             part = np.empty(counts[rank], np.int32)
             comm.Recv(part, rank)
             yield part
+
+    def _in_order(self) -> tuple[np.ndarray, np.ndarray]:
+        """This rank's block of the mates by global number, and how long those of all ranks are."""
+        counts = np.diff(even_blocks(self.graph.n, self.graph.comm.size, BLOCK).starts)
+        return in_order(self.graph, self.mate), counts
 
 
 def match(

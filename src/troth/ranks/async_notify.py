@@ -30,6 +30,8 @@ Invariant: as in ``sync_notify.py``. There is no barrier and no collective in th
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from troth.contract import Context, Result
@@ -57,9 +59,7 @@ def run(
     while rank.open:
         turns += 1
         while rank.work:
-            rank.choose()
-            rank.match()
-            rank.update()
+            rank.work_off()
             queue.post()
         queue.backoff.pause(idle=not queue.drain())
     queue.close()  # outside the loop: others may still post to this rank, or read its words
@@ -69,17 +69,13 @@ def run(
 class AsyncQueue(NoticeQueue):
     """A queue that is read while others write to it, so that all is done by accumulate operations."""
 
-    def __init__(self, rank: Rank, comm, capacity: int | None) -> None:
+    def __init__(self, rank: Rank, comm: Any, capacity: int | None) -> None:
         super().__init__(rank, comm, capacity)
         self.backoff, self.front = Backoff(comm), 0
 
-    def write(self, owner: int, place: int, values: np.ndarray) -> None:
-        """Write words where others may be reading, whole; on return they are there."""
-        shared.pause()
-        if len(values):
-            self.window.Accumulate([values, self.type], owner, (place, len(values), self.type), self.mpi.REPLACE)
-            self.window.Flush(owner)
-            self._count(owner, values.nbytes)
+    def _put(self, given: list, owner: int, target: tuple) -> None:
+        """Write words where others may be reading, whole."""
+        self.window.Accumulate(given, owner, target, self.mpi.REPLACE)
 
     def read(self, owner: int, place: int, count: int) -> np.ndarray:
         """Read words that others may be writing."""
@@ -137,4 +133,4 @@ class AsyncQueue(NoticeQueue):
 
     def close(self) -> None:
         self.write(self.comm.rank, DONE, np.ones(1, np.int64))
-        self.free()
+        super().close()

@@ -36,8 +36,7 @@ def run(graph: DistGraph, order: Order, context: Context) -> Result:
     comm, part, owned = context.comm, part_of(graph), graph.owned
     shared = Words(graph, comm)
     word, mate = shared.word, np.full(owned, -1, np.int32)
-    wanted, some = np.zeros(len(graph.ghost_owner), np.bool_), np.empty(owned, np.int32)
-    backoff = Backoff(comm)
+    some, backoff = np.empty(owned, np.int32), Backoff(comm)
 
     myV, polls = np.arange(owned, dtype=np.int32), 0
     changed = steps.choose(part, order, myV, mate, word, some)
@@ -45,15 +44,13 @@ def run(graph: DistGraph, order: Order, context: Context) -> Result:
     barrier(comm)
     while len(myV):
         polls += 1
-        steps.mark_mates(owned, myV, mate, wanted)
-        shared.read((owned + np.flatnonzero(wanted)).astype(np.int32))
-        wanted[:] = False
+        steps.mark_mates(owned, myV, mate, shared.wanted)
+        shared.read()
         before = len(myV)
         kept, changed = steps.sweep(part, order, myV, mate, word, some)
         myV = myV[:kept]
         shared.publish(some[:changed])
         backoff.pause(idle=changed == 0 and kept == before)
-    shared.free()  # others may still read the words of this rank: it waits for them here, outside the loop
-    found = np.empty(owned, np.int32)
-    steps.words_to_mates(part, mate, word, found)
+    shared.close()  # others may still read the words of this rank: it waits for them here, outside the loop
+    found = steps.words_to_mates(part, mate, word)
     return Result(found, {"polls": polls, "bytes": shared.bytes, "messages": shared.messages}, {})

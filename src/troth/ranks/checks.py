@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from troth.cpu.checks import BLOCK, add_blocks, add_in_order, make_units, start, sweep
+from troth.cpu.checks import BLOCK, DualChecks, add_blocks, add_halves, add_in_order, joined
 from troth.kernels.jit import kernel
 from troth.kernels.team import CALLER, run_team
-from troth.order import MASK, PRIORITY_BITS, weight_bits
-from troth.ranks.exchange import reduce, scatter_to_owners
+from troth.order import weight_bits
+from troth.ranks.exchange import combine, reduce, scatter_to_owners
 from troth.ranks.graph import DistGraph
 from troth.ranks.partition import even_blocks
 from troth.ranks.rows import entry_of, name_of, part_of
-from troth.rows import number_rows_of
 
 
 @kernel
@@ -82,9 +81,7 @@ def add_held(graph: DistGraph, held: np.ndarray) -> int | float:
     """The sum of the weights whose bits the smaller vertices of pairs hold, and all others 0; all ranks together."""
     comm = graph.comm
     if graph.weights.dtype.kind != "f":
-        wide = held.astype(np.uint64, copy=False)
-        high, low = reduce(comm, np.array([(wide >> PRIORITY_BITS).sum(), (wide & MASK).sum()])).tolist()
-        return (high << 32) + low
+        return joined([reduce(comm, np.array(add_halves(held)))])
     part = in_order(graph, held.view(graph.weights.dtype))
     sums = np.empty(-(-len(part) // BLOCK))
     run_team(add_blocks, len(part), CALLER, None, part, sums, chunk=BLOCK)
@@ -94,14 +91,14 @@ def add_held(graph: DistGraph, held: np.ndarray) -> int | float:
     return add_in_order(found)
 
 
-class RankChecks:
+class RankChecks(DualChecks):
     """Checks on all ranks together (see ``contract.Checks``); all call each method, and all get the result.
 
     ``mate`` has the global numbers of the mates of all local vertices, ghosts too, as int64.
     """
 
     def __init__(self, graph: DistGraph) -> None:
-        self.graph, self.part = graph, part_of(graph)
+        self.graph, self.part, self.names, self.threads = graph, part_of(graph), graph.own, CALLER
         self._around = graph.neighbourhood()
 
     def free(self) -> None:
@@ -117,7 +114,7 @@ class RankChecks:
         graph = self.graph
         held = np.zeros(len(graph.globals), self.part.bits.dtype)
         place = hold(self.part, mate, held)
-        first = least(graph.comm, int(graph.own[place]) if place >= 0 else graph.n)
+        first = combine(graph.comm, int(graph.own[place]) if place >= 0 else graph.n, "MIN")
         if first == graph.n:
             self.to_ghosts(held)
         return held, first
@@ -132,7 +129,7 @@ class RankChecks:
         graph = self.graph
         place, entry = uncover(self.part, held)
         mine = int(graph.own[place]) if place >= 0 else graph.n
-        u = least(graph.comm, mine)
+        u = combine(graph.comm, mine, "MIN")
         if u == graph.n:
             return None
         found = None
@@ -140,32 +137,13 @@ class RankChecks:
             found = (u, int(graph.globals[graph.indices[entry]]), graph.weights[entry].item())
         return known(graph.comm, found)
 
-    def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
-        """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
-        graph, owned = self.graph, self.graph.owned
-        self._units, self._rows = make_units(graph), number_rows_of(graph)
-        self._y, self._fresh = (np.empty(len(graph.globals), np.int64) for _ in range(2))
-        own = held[:owned].view(self._rows.weights.dtype)
-        [halves] = run_team(start, owned, CALLER, graph.own, mate[:owned], own, self._units, self._y)
-        return self._total(halves), int(self._units.exponent)
-
     def sweep_dual(self) -> int:
         """One sweep; the sum of y after it."""
         self.to_ghosts(self._y)
-        [halves] = run_team(sweep, self.graph.owned, CALLER, self._rows, self._units, self._y, self._fresh)
-        self._y, self._fresh = self._fresh, self._y
-        return self._total(halves)
+        return super().sweep_dual()
 
-    def _total(self, halves: tuple[int, int]) -> int:
-        high, low = reduce(self.graph.comm, np.array(halves, np.uint64)).tolist()
-        return (high << 32) + low
-
-
-def least(comm: Any, value: int) -> int:
-    """The least of the ranks' numbers."""
-    from mpi4py import MPI
-
-    return int(reduce(comm, np.array([value], np.int64), MPI.MIN)[0])
+    def _total(self, halves: list) -> int:
+        return joined([reduce(self.graph.comm, np.array(halves[0], np.uint64))])
 
 
 def known(comm: Any, value: Any) -> Any:

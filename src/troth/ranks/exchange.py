@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from time import sleep
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def starts_of(counts: np.ndarray) -> np.ndarray:
     return starts
 
 
-def scatter_to_owners(comm, owners: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray, list, np.ndarray]:
+def scatter_to_owners(comm: Any, owners: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray, list, np.ndarray]:
     """Send each entry to its owner: (order, what came, how many from each rank).
 
     ``order`` is how the entries were sorted for the journey, by owner and stably, so that answers which come back in
@@ -40,14 +41,14 @@ def scatter_to_owners(comm, owners: np.ndarray, *columns: np.ndarray) -> tuple[n
     return order, [_alltoallv(comm, column[order], counts, came) for column in columns], came
 
 
-def swap(comm, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def swap(comm: Any, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Answer what ``scatter_to_owners`` brought: one value for each entry, back to the rank it came from."""
     back = np.empty(comm.size, COUNT)
     wait(comm, comm.Ialltoall(np.ascontiguousarray(counts, COUNT), back))
     return _alltoallv(comm, values, counts, back)
 
 
-def _alltoallv(comm, values: np.ndarray, counts: np.ndarray, came: np.ndarray) -> np.ndarray:
+def _alltoallv(comm: Any, values: np.ndarray, counts: np.ndarray, came: np.ndarray) -> np.ndarray:
     values, width = np.ascontiguousarray(values), values.dtype.itemsize
     found = np.empty(int(came.sum()), values.dtype)
     wait(comm, comm.Ialltoallv(_in_bytes(values, counts, width), _in_bytes(found, came, width)))
@@ -64,7 +65,7 @@ def _in_bytes(values: np.ndarray, counts: np.ndarray, size: int) -> list:
 class Neighbourhood:
     """The ranks that share edges with this one, and the packed exchange with them."""
 
-    def __init__(self, comm, ranks: np.ndarray) -> None:
+    def __init__(self, comm: Any, ranks: np.ndarray) -> None:
         self.ranks = ranks
         self.topology = comm.Create_dist_graph_adjacent(ranks.tolist(), ranks.tolist())
         self.bytes = self.messages = 0
@@ -81,7 +82,9 @@ class Neighbourhood:
         """``exchange`` where both sides know the counts."""
         wait(self.topology, self.start_swap(values, counts, found, came, width))
 
-    def start_swap(self, values: np.ndarray, counts: np.ndarray, found: np.ndarray, came: np.ndarray, width: int):
+    def start_swap(
+        self, values: np.ndarray, counts: np.ndarray, found: np.ndarray, came: np.ndarray, width: int
+    ) -> Any:
         """The request of a ``swap``, which goes on by itself."""
         size = values.dtype.itemsize * width
         self.bytes += int(counts.sum()) * size
@@ -97,8 +100,8 @@ class PendingExchange:
 
     def __init__(self, around: Neighbourhood, values: np.ndarray, counts: np.ndarray, width: int) -> None:
         self.around, self.sent = around, (values, counts)
-        self.width, self.found = width, None
-        self.came = np.empty(len(around.ranks), COUNT)
+        self.width, self.came = width, np.empty(len(around.ranks), COUNT)
+        self.found: Any = None  # until the counts have come
         self.request = around.topology.Ineighbor_alltoall(counts, self.came)
         around.bytes += counts.nbytes
         around.messages += len(around.ranks)
@@ -129,7 +132,7 @@ class Backoff:
     MPI's own waiting spins for ever, which costs a time slice each time when there are more ranks than cores.
     """
 
-    def __init__(self, comm) -> None:
+    def __init__(self, comm: Any) -> None:
         self.spins, self.idle = spins(comm.size), 0
 
     def pause(self, idle: bool = True) -> None:
@@ -146,33 +149,32 @@ def spins(size: int) -> int:
     return 2000 if (int(told) if told.isdecimal() else size) <= available_cores() else 20
 
 
-def wait_all(requests: list) -> None:
-    """Complete some requests."""
-    for request in requests:
-        request.Wait()
-
-
-def wait(comm, request) -> None:
+def wait(comm: Any, request: Any) -> None:
     """Complete a request that depends on other ranks."""
     backoff = Backoff(comm)
     while not request.Test():
         backoff.pause()
 
 
-def barrier(comm) -> None:
+def barrier(comm: Any) -> None:
     """All ranks have come here."""
     wait(comm, comm.Ibarrier())
 
 
-def sum_over(comm, value: int) -> int:
+def sum_over(comm: Any, value: int) -> int:
     """The sum of a number over all ranks."""
-    return int(reduce(comm, np.array([value], COUNT))[0])
+    return combine(comm, value, "SUM")
 
 
-def reduce(comm, values: np.ndarray, operation=None) -> np.ndarray:
-    """Values of all ranks combined, by default added, on every rank."""
+def combine(comm: Any, value: int, operation: str) -> int:
+    """A number of all ranks combined, on every rank."""
+    return int(reduce(comm, np.array([value], COUNT), operation)[0])
+
+
+def reduce(comm: Any, values: np.ndarray, operation: str = "SUM") -> np.ndarray:
+    """Values of all ranks combined by an operation of MPI, on every rank."""
     from mpi4py import MPI
 
     found = np.empty_like(values)
-    wait(comm, comm.Iallreduce(values, found, operation or MPI.SUM))
+    wait(comm, comm.Iallreduce(values, found, getattr(MPI, operation)))
     return found

@@ -17,6 +17,7 @@ import numpy as np
 from troth.kernels.jit import kernel
 from troth.order import weight_bits
 from troth.ranks.exchange import Neighbourhood, reduce, scatter_to_owners, starts_of, sum_over, swap
+from troth.ranks.partition import Partition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,7 +162,9 @@ def places_of(own: np.ndarray, ids: np.ndarray) -> np.ndarray:
     return ids - own[0] if are_consecutive(own) else np.searchsorted(own, ids).astype(np.int32)
 
 
-def assemble(comm, n: int, partition, own: np.ndarray, indptr: np.ndarray, ends: np.ndarray, weights) -> DistGraph:
+def assemble(
+    comm: Any, n: int, partition: Partition, own: np.ndarray, indptr: np.ndarray, ends: np.ndarray, weights: np.ndarray
+) -> DistGraph:
     """The part of a graph from the rows of the own vertices with *global* ends; all ranks together.
 
     The arrays become those of the part; ``ends`` get local numbers in place.
@@ -184,38 +187,19 @@ def assemble(comm, n: int, partition, own: np.ndarray, indptr: np.ndarray, ends:
     boundary = places_of(own, asked)
     ghost_place = swap(comm, boundary, counts)
     neighbours = np.flatnonzero(counts).astype(np.int32)
-    ghost_counts = np.bincount(ghost_owner, minlength=comm.size)[neighbours]
-    return DistGraph(
-        comm,
-        n,
-        sum_over(comm, len(ends)) // 2,
-        indptr,
-        ends,
-        weights,
-        np.concatenate([own, ghosts]),
-        owned,
-        ghost_owner,
-        ghost_place,
-        neighbours,
-        starts_of(ghost_counts),
-        boundary,
-        starts_of(counts[neighbours]),
-        _range(comm, weights),
-    )
+    ghost_starts = starts_of(np.bincount(ghost_owner, minlength=comm.size)[neighbours])
+    around = ghost_owner, ghost_place, neighbours, ghost_starts, boundary, starts_of(counts[neighbours])
+    m, names = sum_over(comm, len(ends)) // 2, np.concatenate([own, ghosts])
+    return DistGraph(comm, n, m, indptr, ends, weights, names, owned, *around, _range(comm, weights))
 
 
-def _range(comm, weights: np.ndarray) -> tuple[int, int, int]:
+def _range(comm: Any, weights: np.ndarray) -> tuple[int, int, int]:
     """Least, greatest and union of the weight bits of all ranks; ones where there is no edge."""
-    from mpi4py import MPI
-
     bits = weight_bits(weights)
-    most = np.uint64(2**64 - 1)
-    least, greatest, union = (
-        np.array([x], np.uint64)
-        for x in ((bits.min(), bits.max(), np.bitwise_or.reduce(bits)) if bits.size else (most, 0, 0))
-    )
-    least, greatest, union = (reduce(comm, *pair) for pair in ((least, MPI.MIN), (greatest, MPI.MAX), (union, MPI.BOR)))
-    return (int(least[0]), int(greatest[0]), int(union[0])) if greatest[0] else (1, 1, 1)
+    own = (bits.min(), bits.max(), np.bitwise_or.reduce(bits)) if bits.size else (2**64 - 1, 0, 0)
+    words = np.array(own, np.uint64)[:, np.newaxis]
+    least, greatest, union = (int(reduce(comm, *one)[0]) for one in zip(words, ("MIN", "MAX", "BOR"), strict=True))
+    return (least, greatest, union) if greatest else (1, 1, 1)
 
 
 @kernel
@@ -227,10 +211,11 @@ def gather_rows(own, begins, values, starts, rows):
             rows[e] = values[e + shift]
 
 
-def take_rows(comm, n: int, partition, own: np.ndarray, indptr, indices, weights) -> DistGraph:
-    """The part of CSR arrays, perhaps mapped ones: only the own rows are read."""
+def take_rows(comm: Any, n: int, partition: Partition, own: np.ndarray, graph: Any) -> DistGraph:
+    """The part of a graph or of mapped CSR arrays: only the own rows are read."""
+    indptr, weights = graph.indptr, graph.weights
     starts = starts_of(np.asarray(indptr[own + np.int64(1)] - indptr[own]))
     ends, held = np.empty(starts[-1], np.int32), np.empty(starts[-1], weights.dtype)
-    gather_rows(own, indptr, indices, starts, ends)
+    gather_rows(own, indptr, graph.indices, starts, ends)
     gather_rows(own, indptr, weight_bits(weights), starts, weight_bits(held))
     return assemble(comm, n, partition, own, starts, ends, held)

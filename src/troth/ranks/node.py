@@ -15,14 +15,15 @@ from __future__ import annotations
 import os
 import weakref
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from troth.kernels.jit import kernel
-from troth.ranks.exchange import barrier, sum_over
+from troth.ranks.exchange import barrier, starts_of, sum_over
 from troth.ranks.graph import DistGraph
 from troth.ranks.rows import Part, part_of
+from troth.rows import Rows
 
 LINE = 128  # bytes; arrays begin on a cache line of their own
 SHARED_FOLDER = "/dev/shm"  # where MPI libraries keep shared windows on Linux
@@ -31,9 +32,7 @@ SHARED_FOLDER = "/dev/shm"  # where MPI libraries keep shared windows on Linux
 class SharedRows(NamedTuple):
     """Arrays of the whole graph that all ranks of the machine map."""
 
-    indptr: np.ndarray
-    indices: np.ndarray
-    bits: np.ndarray
+    rows: Rows
     state: np.ndarray  # uint64, one a vertex; for an engine to use
     cursor: np.ndarray
 
@@ -41,31 +40,31 @@ class SharedRows(NamedTuple):
 class Node:
     """The window of a communicator whose ranks share memory."""
 
-    def __init__(self, comm) -> None:
-        self.comm, self.window, self.memory = comm, None, np.empty(0, np.uint8)
-        self.graph, self.arrays = None, None
+    def __init__(self, comm: Any) -> None:
+        self.comm, self.memory = comm, np.empty(0, np.uint8)
+        self.window: Any = None
+        self.graph: weakref.ref[DistGraph] | None = None
+        self.arrays: SharedRows | None = None
 
     def rows(self, graph: DistGraph) -> SharedRows | None:
         """The rows of all ranks, copied unless this graph's are there already; all ranks together."""
         mine = self.graph is not None and self.graph() is graph
         if sum_over(self.comm, int(mine)) == self.comm.size:
             return self.arrays
-        part = part_of(graph)
-        entries = 2 * graph.m
-        wanted = ((16, np.int64), (graph.n + 1, np.int64), (entries, np.int32), (entries, part.bits.dtype))
-        wanted = (*wanted, (graph.n, np.uint64))
+        part, entries = part_of(graph), 2 * graph.m
+        kinds = [np.dtype(kind) for kind in (np.int64, np.int64, np.int32, part.bits.dtype, np.uint64)]
+        sizes = np.array([16, graph.n + 1, entries, entries, graph.n]) * [kind.itemsize for kind in kinds]
+        starts = starts_of(-(-sizes // LINE) * LINE)
         self.graph = None
-        if not self._make_room(sum(_room(*one) for one in wanted)):
+        if not self._make_room(int(starts[-1])):
             return None
-        arrays, at = [], 0
-        for length, kind in wanted:
-            arrays.append(self.memory[at : at + length * np.dtype(kind).itemsize].view(kind))
-            at += _room(length, kind)
-        cursor, indptr, indices, bits, state = arrays
+        cursor, indptr, indices, bits, state = (
+            self.memory[at : at + size].view(kind) for at, size, kind in zip(starts, sizes, kinds, strict=False)
+        )
         self._place_rows(graph, part, indptr)
         share_rows(part, indptr, indices, bits)
         self.sync()
-        self.graph, self.arrays = weakref.ref(graph), SharedRows(indptr, indices, bits, state, cursor)
+        self.graph, self.arrays = weakref.ref(graph), SharedRows(Rows(indptr, indices, bits), state, cursor)
         return self.arrays
 
     def share_of(self, total: int) -> slice:
@@ -123,7 +122,7 @@ def share_rows(part, indptr, indices, bits):
             at += 1
 
 
-def node_of(comm) -> Node | None:
+def node_of(comm: Any) -> Node | None:
     """The shared memory of a communicator, or None where its ranks are on several machines; all ranks together."""
     from mpi4py import MPI
 
@@ -142,10 +141,6 @@ def _keyval() -> int:
     from mpi4py import MPI
 
     return MPI.Comm.Create_keyval()
-
-
-def _room(length: int, kind) -> int:
-    return -(-length * np.dtype(kind).itemsize // LINE) * LINE
 
 
 def _fits(size: int) -> bool:

@@ -14,15 +14,17 @@ since nobody can look whether it is needed.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from troth.contract import Result
 from troth.order import Order
 from troth.ranks import shared, steps
-from troth.ranks.exchange import Backoff, Neighbourhood, barrier
+from troth.ranks.exchange import Backoff
 from troth.ranks.graph import DistGraph
 from troth.ranks.rows import part_of
-from troth.ranks.shared import Words
+from troth.ranks.shared import Window, Words
 
 COUNT, DONE, SLOTS = range(3)  # the words of a queue's window
 
@@ -30,14 +32,13 @@ COUNT, DONE, SLOTS = range(3)  # the words of a queue's window
 class Rank:
     """The own vertices, their mates, and the work: myV, as ``lists.work``."""
 
-    def __init__(self, graph: DistGraph, order: Order, comm, transport: str, batch: int) -> None:
+    def __init__(self, graph: DistGraph, order: Order, comm: Any, transport: str, batch: int) -> None:
         self.graph, self.order, self.part, self.batch = graph, order, part_of(graph), batch
-        ghosts = len(graph.ghost_owner)
         self.pushes = transport == "p2p"
         self.shared = None if self.pushes else Words(graph, comm)
-        self.word = np.full(graph.owned + ghosts, shared.FREE, np.int64) if self.pushes else self.shared.word
+        self.word = np.full(len(graph.globals), shared.FREE, np.int64) if self.shared is None else self.shared.word
         self.mate = np.full(graph.owned, -1, np.int32)
-        self.lists = steps.new_lists(graph.owned, ghosts, graph.crossing)
+        self.lists = steps.new_lists(graph.owned, graph.crossing)
 
     @property
     def work(self) -> int:
@@ -56,30 +57,23 @@ class Rank:
         if self.shared is not None:
             self.shared.publish(vertices)
 
-    def _read_wanted(self) -> None:
-        if self.shared is not None:
-            self.shared.read((self.graph.owned + np.flatnonzero(self.lists.wanted)).astype(np.int32))
-            self.lists.wanted[:] = False
+    def work_off(self) -> None:
+        """A batch of myV: mate_u <- h(C_u), published; matched_u <- true where mate_v = u; update.
 
-    def choose(self) -> None:
-        """mate_u <- h(C_u) for a batch of myV, published."""
+        (b) Remote mates are read after the choice was published. Those who want a newly matched vertex look again:
+        here, or after a notice.
+        """
         batch = self.batch or max(1, self.work)
         steps.choose_batch(self.part, self.order, batch, self.pushes, self.mate, self.word, self.lists)
         self._publish(self._some("changed", steps.CHANGED))
-
-    def match(self) -> None:
-        """matched_u <- true where mate_v = u; (b) remote mates are read after the choice was published."""
         if self.shared is not None:
-            steps.mark_mates(self.graph.owned, self._some("asking", steps.ASKING), self.mate, self.lists.wanted)
-        self._read_wanted()
+            steps.mark_mates(self.graph.owned, self._some("asking", steps.ASKING), self.mate, self.shared.wanted)
+            self.shared.read()
         steps.answer_batch(self.part, self.pushes, self.mate, self.word, self.lists)
         self._publish(np.sort(self._some("newly", steps.NEWLY)))
-
-    def update(self) -> None:
-        """Those who want a newly matched vertex look again: here, or after a notice."""
         if self.shared is not None:
-            steps.mark_candidates(self.part, self._some("newly", steps.NEWLY), self.word, self.lists.wanted)
-        self._read_wanted()
+            steps.mark_candidates(self.part, self._some("newly", steps.NEWLY), self.word, self.shared.wanted)
+            self.shared.read()
         steps.update(self.part, self.pushes, self.mate, self.word, self.lists)
 
     def notices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -97,34 +91,24 @@ class Rank:
     def finish(self, counts: dict[str, int]) -> Result:
         """The mates, and the counts with those of the words added."""
         if self.shared is not None:
-            self.shared.free()
+            self.shared.close()
             counts["bytes"] += self.shared.bytes
             counts["messages"] += self.shared.messages
-        found = np.empty(self.graph.owned, np.int32)
-        steps.words_to_mates(self.part, self.mate, self.word, found)
-        return Result(found, counts, {})
+        return Result(steps.words_to_mates(self.part, self.mate, self.word), counts, {})
 
 
 # ---- one-sided ----
 
 
-class NoticeQueue:
+class NoticeQueue(Window):
     """The queues of all ranks in a window: count, done, and slots that hold -1 where nothing was written."""
 
-    def __init__(self, rank: Rank, comm, capacity: int | None) -> None:
-        from mpi4py import MPI
-
-        self.mpi, self.rank, self.comm, self.type = MPI, rank, comm, MPI.INT64_T
+    def __init__(self, rank: Rank, comm: Any, capacity: int | None) -> None:
+        self.rank, self.full = rank, 0
         self.capacity = max(1, 2 * rank.graph.crossing) if capacity is None else capacity
         self.capacities = dict(enumerate(comm.allgather(self.capacity)))
-        self.window = MPI.Win.Allocate(8 * (SLOTS + self.capacity), 8, comm=comm)
-        self.memory = np.frombuffer(self.window.tomemory(), np.int64)
-        self.memory[:SLOTS], self.memory[SLOTS:] = 0, -1
-        self.window.Lock_all()
-        self.window.Sync()
         self.kept = [np.empty(0, np.int64) for _ in rank.graph.neighbours]  # prepared, for want of room
-        self.bytes = self.messages = self.full = 0
-        barrier(comm)
+        super().__init__(comm, np.repeat(np.array([0, -1]), (SLOTS, self.capacity)))
 
     def add(self, owner: int, amount: int) -> int:
         """fetch-and-add on an owner's count."""
@@ -140,9 +124,12 @@ class NoticeQueue:
         """Write into slots that were reserved, which nobody else touches before the next barrier."""
         shared.pause()
         if len(values):
-            self.window.Put([values, self.type], owner, (place, len(values), self.type))
+            self._put([values, self.type], owner, (place, len(values), self.type))
             self.window.Flush(owner)
             self._count(owner, values.nbytes)
+
+    def _put(self, given: list, owner: int, target: tuple) -> None:
+        self.window.Put(given, owner, target)
 
     def _count(self, owner: int, size: int) -> None:
         if owner != self.comm.rank:
@@ -167,12 +154,6 @@ class NoticeQueue:
         self.full += room < len(places)
         return len(places) - room
 
-    def free(self) -> None:
-        """Give the window back; waits for all ranks, who may still be posting."""
-        self.window.Unlock_all()
-        barrier(self.comm)
-        self.window.Free()
-
     def stats(self) -> dict:
         return {"bytes": self.bytes, "messages": self.messages, "full": self.full}
 
@@ -185,7 +166,7 @@ class Mail:
 
     WIDTH, TAG = 4, 4
 
-    def __init__(self, rank: Rank, comm) -> None:
+    def __init__(self, rank: Rank, comm: Any) -> None:
         from mpi4py import MPI
 
         self.mpi, self.rank, self.comm = MPI, rank, comm.Dup()
@@ -193,7 +174,8 @@ class Mail:
         self.sending: list = []
         self.bytes = self.messages = 0
 
-    def _records(self) -> tuple[np.ndarray, np.ndarray]:
+    def records(self) -> tuple[np.ndarray, np.ndarray]:
+        """Take the prepared notices, as records, and where each owner's begin."""
         about, because, cuts = self.rank.notices()
         records = np.empty(self.WIDTH * len(about), np.int32)
         steps.push_records(self.rank.part, self.rank.graph.ghost_place, about, because, self.rank.word, records)
@@ -203,16 +185,9 @@ class Mail:
         """Read notifications: u's word is known, x is appended to myV."""
         steps.take_pushed(self.rank.part, records, self.rank.mate, self.rank.word, self.rank.lists)
 
-    def exchange(self, around: Neighbourhood) -> int:
-        """All prepared notices, both ways, at once; returns how many this rank sent."""
-        records, cuts = self._records()
-        found, _ = around.exchange(records, np.diff(cuts), self.WIDTH)
-        self.take(found)
-        return len(records) // self.WIDTH
-
     def post(self) -> None:
         """Send the prepared notices at once, without waiting."""
-        records, cuts = self._records()
+        records, cuts = self.records()
         self.sending = [(request, part) for request, part in self.sending if not request.Test()]
         for slot, owner in enumerate(self.rank.graph.neighbours.tolist()):
             part = records[self.WIDTH * cuts[slot] : self.WIDTH * cuts[slot + 1]]

@@ -9,19 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from troth.cpu.offers import (
-    GROUP,
-    LOST,
-    NONE,
-    exact_weight,
-    name_at,
-    note_change,
-    offer_along,
-    place_at,
-    settle,
-)
+from troth.cpu.offers import GROUP, LOST, NONE, answer, offer_along, settle
 from troth.kernels.atomics import compare_and_swap, fetch_add, prefetch
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.team import chunks
@@ -47,30 +36,6 @@ class PartOffers(NamedTuple):
 # ---- what ``cpu/offers.py`` asks ----
 
 
-@overload(name_at, inline="always")
-def _name_at(rows, v):
-    if rows.instance_class is Part:
-        return lambda rows, v: name_of(rows, v)
-
-
-@overload(place_at, inline="always")
-def _place_at(rows, name):
-    if rows.instance_class is Part:
-        return lambda rows, name: own_place(rows, name)
-
-
-@overload(exact_weight, inline="always")
-def _exact_weight(rows, order, v, offer, offers):
-    if rows.instance_class is Part:
-        return lambda rows, order, v, offer, offers: told_weight(rows, order, np.int64(v), offer, offers.exact)
-
-
-@overload(note_change, inline="always")
-def _note_change(rows, v, offers):
-    if rows.instance_class is Part:
-        return lambda rows, v, offers: list_changed(v, offers)
-
-
 @kernel
 def told_weight(part, order, v, offer, exact):
     """The exact bits of an offer to v: in v's row, in the suitor's, or as the owner of ghost v told them."""
@@ -89,6 +54,15 @@ def list_changed(v, offers):
     at = np.uint64(v)
     if offers.marks[at] == SENT and compare_and_swap(offers.marks, at, SENT, PENDING) == SENT:
         offers.changed[fetch_add(offers.counts, CHANGED, np.int64(1))] = np.int32(v)
+
+
+answer(
+    Part,
+    name_at=lambda rows, v: name_of(rows, v),
+    place_at=lambda rows, name: own_place(rows, name),
+    exact_weight=lambda rows, order, v, offer, offers: told_weight(rows, order, np.int64(v), offer, offers.exact),
+    note_change=lambda rows, v, offers: list_changed(v, offers),
+)
 
 
 # ---- first offers ----

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from troth.kernels.jit import kernel
 from troth.order import OWNER, hash1
-from troth.ranks.exchange import reduce, scatter_to_owners, swap
+from troth.ranks.exchange import combine, scatter_to_owners, swap
 from troth.ranks.job import agreeing
 
 
@@ -86,10 +86,18 @@ class Hashed:
         return owners
 
 
+def look_up(comm: Any, places: Blocks, share: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Entries of a table of which rank r has the share ``places.mine(r)``; all ranks together."""
+    order, (asked,), counts = scatter_to_owners(comm, places.owner(ids), np.asarray(ids, np.int32))
+    found = np.empty(len(ids), share.dtype)
+    found[order] = swap(comm, share[asked - places.starts[comm.rank]], counts)
+    return found
+
+
 class Table:
     """A table of owners in even shares; ``share`` is this rank's. All ranks ask together."""
 
-    def __init__(self, comm, n: int, share: np.ndarray) -> None:
+    def __init__(self, comm: Any, n: int, share: np.ndarray) -> None:
         self.comm, self.share, self.places = comm, share, even_blocks(n, comm.size)
 
     def mine(self, rank: int) -> np.ndarray:
@@ -98,20 +106,14 @@ class Table:
         return np.sort(mine)
 
     def owner(self, ids: np.ndarray) -> np.ndarray:
-        order, (asked,), counts = scatter_to_owners(self.comm, self.places.owner(ids), np.asarray(ids, np.int32))
-        answers = swap(self.comm, self.share[asked - self.places.starts[self.comm.rank]], counts)
-        owners = np.empty(len(ids), np.int32)
-        owners[order] = answers
-        return owners
+        return look_up(self.comm, self.places, self.share, ids)
 
 
-def my_lines(comm, n: int, parts: Iterable[np.ndarray]) -> tuple[np.ndarray, int]:
+def my_lines(comm: Any, n: int, parts: Iterable[np.ndarray]) -> tuple[np.ndarray, int]:
     """Of n numbers that every rank reads part by part, this rank's even share; and how many there are.
 
     A rank reads no further than its share; the last one reads to the end.
     """
-    from mpi4py import MPI
-
     first, last = even_blocks(n, comm.size).starts[comm.rank : comm.rank + 2].tolist()
     share, came = np.zeros(last - first, np.int64), 0
     with agreeing(comm):
@@ -122,4 +124,4 @@ def my_lines(comm, n: int, parts: Iterable[np.ndarray]) -> tuple[np.ndarray, int
             came += len(part)
             if came >= last < n:
                 break
-    return share, int(reduce(comm, np.array([came]), MPI.MAX)[0])
+    return share, combine(comm, came, "MAX")

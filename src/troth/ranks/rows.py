@@ -8,7 +8,7 @@ import numpy as np
 
 from troth.kernels.jit import inlined, kernel
 from troth.order import weight_bits
-from troth.ranks.graph import DistGraph
+from troth.ranks.graph import DistGraph, bisect
 
 
 class Part(NamedTuple):
@@ -43,14 +43,8 @@ def own_place(part, name):
     if part.first >= 0:
         place = wanted - part.first
         return place if 0 <= place < part.owned else np.int64(-1)
-    low, high = np.int64(0), part.owned
-    while low < high:
-        middle = (low + high) >> 1
-        if np.int64(part.names[middle]) < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < part.owned and np.int64(part.names[low]) == wanted else np.int64(-1)
+    place = bisect(part.names[: part.owned], wanted)
+    return place if place < part.owned and part.names[place] == wanted else np.int64(-1)
 
 
 @kernel

@@ -11,9 +11,11 @@ keeps mate and matched apart, one is read and the other is written between two b
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from troth.ranks.exchange import barrier, wait_all
+from troth.ranks.exchange import barrier
 from troth.ranks.graph import DistGraph
 
 FREE = -2  # the word of a vertex that is unmatched and wants nobody
@@ -23,73 +25,84 @@ def pause() -> None:
     """Called before each one-sided operation; tests put a delay here."""
 
 
-class Words:
+class Window:
+    """Words of this rank, at first ``values``, that all ranks may read and write; and what this rank has moved.
+
+    There is one passive-target epoch, from the start to ``close``.
+    """
+
+    def __init__(self, comm: Any, values: np.ndarray) -> None:
+        from mpi4py import MPI
+
+        self.mpi: Any = MPI
+        self.comm, self.type = comm, self.mpi.INT64_T
+        self.window = self.mpi.Win.Allocate(values.nbytes, 8, comm=comm)
+        self.memory = np.frombuffer(self.window.tomemory(), np.int64).reshape(values.shape)
+        self.memory[:] = values
+        self.window.Lock_all()
+        self.window.Sync()
+        self.bytes = self.messages = 0
+        barrier(comm)  # nobody reads a word before it is there
+
+    def close(self) -> None:
+        """Give the window back; waits for all ranks, who may still be reading or writing."""
+        self.window.Unlock_all()
+        barrier(self.comm)
+        self.window.Free()
+
+
+class Words(Window):
     """The words of the own vertices in a window, and what this rank knows of its ghosts' words.
 
     ``word`` has all local vertices: own words are always right, ghosts' as last read (free, no mate, at first).
+    ``wanted`` is a flag for each ghost: its word is to be read.
     """
 
     copies = 1  # of each word in the window
 
-    def __init__(self, graph: DistGraph, comm) -> None:
-        from mpi4py import MPI
-
-        self.mpi, self.comm, self.type = MPI, comm, MPI.INT64_T
-        self.neighbours, self.starts, self.places = graph.neighbours, graph.ghost_starts, graph.ghost_place
-        self.owned = graph.owned
-        self.word = np.full(graph.owned + len(graph.ghost_owner), FREE, np.int64)
-        self.window = MPI.Win.Allocate(8 * self.copies * graph.owned, 8, comm=comm)
-        self.memory = np.frombuffer(self.window.tomemory(), np.int64).reshape(-1, self.copies)
+    def __init__(self, graph: DistGraph, comm: Any) -> None:
+        super().__init__(comm, np.full((graph.owned, self.copies), FREE, np.int64))
+        self.graph, self.wanted = graph, np.zeros(len(graph.ghost_owner), np.bool_)
+        self.word = np.full(len(graph.globals), FREE, np.int64)
         self.step = self.type.Create_resized(0, 8 * self.copies)  # from one vertex to the next
-        self.memory[:] = FREE
-        self.window.Lock_all()
-        self.window.Sync()
-        barrier(comm)  # nobody reads a word before it is there
-        self.bytes = self.messages = 0
 
-    def publish(self, places: np.ndarray) -> None:
+    def publish(self, places: np.ndarray, copy: int = 0) -> None:
         """Write the words of these own vertices where others read them; on return they are there."""
         pause()
         if len(places):
             kind = self._picked(places)
             values = self.word[places]
-            self.window.Accumulate([values, self.type], self.comm.rank, (0, 1, kind), self.mpi.REPLACE)
+            self.window.Accumulate([values, self.type], self.comm.rank, (copy, 1, kind), self.mpi.REPLACE)
             self.window.Flush(self.comm.rank)
             kind.Free()
 
-    def read(self, ghosts: np.ndarray) -> None:
-        """Read the words of these ghosts (local numbers, ascending), one request to each owner."""
-        self._read(ghosts, 0, self._get_atomic)
-
-    def _picked(self, places: np.ndarray):
+    def _picked(self, places: np.ndarray) -> Any:
         return self.step.Create_indexed_block(1, places).Commit()
 
-    def _get_atomic(self, result: list, owner: int, target: tuple):
+    def _get(self, result: list, owner: int, target: tuple) -> Any:
         nothing = [np.empty(0, np.int64), 0, self.type]
         return self.window.Rget_accumulate(nothing, result, owner, target, self.mpi.NO_OP)
 
-    def _read(self, ghosts: np.ndarray, copy: int, get) -> None:
+    def read(self, copy: int = 0) -> None:
+        """Read the words of the wanted ghosts, one request to each owner; none is wanted any more."""
         pause()
-        places = self.places[ghosts - self.owned]
-        cuts = np.searchsorted(ghosts - self.owned, self.starts)
-        values, requests, kinds = np.empty(len(ghosts), np.int64), [], []
-        for slot, owner in enumerate(self.neighbours.tolist()):
-            first, last = int(cuts[slot]), int(cuts[slot + 1])
+        ghosts, requests = np.flatnonzero(self.wanted), []
+        places, values = self.graph.ghost_place[ghosts], np.empty(len(ghosts), np.int64)
+        cuts = np.searchsorted(ghosts, self.graph.ghost_starts).tolist()
+        for owner, first, last in zip(self.graph.neighbours.tolist(), cuts, cuts[1:], strict=False):
             if first < last:
-                kinds.append(self._picked(places[first:last]))
-                requests.append(get([values[first:last], self.type], owner, (copy, 1, kinds[-1])))
-        wait_all(requests)
-        for kind in kinds:
+                kind = self._picked(places[first:last])
+                requests.append((self._get([values[first:last], self.type], owner, (copy, 1, kind)), kind))
+        for request, kind in requests:
+            request.Wait()
             kind.Free()
-        self.word[ghosts] = values
-        self.bytes += 8 * len(ghosts)
+        self.word[self.graph.owned + ghosts] = values
+        self.wanted[:] = False
+        self.bytes += values.nbytes
         self.messages += len(requests)
 
-    def free(self) -> None:
-        """Give the window back; waits for all ranks, who may still be reading."""
-        self.window.Unlock_all()
-        barrier(self.comm)
-        self.window.Free()
+    def close(self) -> None:
+        super().close()
         self.step.Free()
 
 
@@ -104,12 +117,12 @@ class SteadyWords(Words):
 
     copies = 2
 
-    def publish(self, places: np.ndarray, copy: int) -> None:
+    def publish(self, places: np.ndarray, copy: int = 0) -> None:
         """Write the words of these own vertices into a copy; others read them after the next barrier."""
         pause()
         self.memory[places, copy] = self.word[places]
         self.window.Sync()
 
-    def read(self, ghosts: np.ndarray, copy: int) -> None:
-        """Read the words of these ghosts (local numbers, ascending) from a copy, one plain get from each owner."""
-        self._read(ghosts, copy, self.window.Rget)
+    def _get(self, result: list, owner: int, target: tuple) -> Any:
+        """A plain get."""
+        return self.window.Rget(result, owner, target)

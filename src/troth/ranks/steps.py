@@ -13,7 +13,7 @@ import numpy as np
 
 from troth.kernels.jit import inlined, kernel
 from troth.order import priority
-from troth.ranks.rows import entry_of, name_of
+from troth.ranks.rows import Part, entry_of, name_of
 
 CHANGED, ASKING, NEWLY, WORK, NOTICES, OPEN = range(6)  # the counters of ``StepLists``
 
@@ -28,19 +28,19 @@ class StepLists(NamedTuple):
     waiting: np.ndarray  # a flag: in ``work``
     about: np.ndarray  # notices: the ghost that the owner is to look at again,
     because: np.ndarray  # and the own vertex for which
-    wanted: np.ndarray  # a flag for each ghost: its word is to be read
     finished: np.ndarray  # a flag: matched, or no candidate is left
     counts: np.ndarray  # OPEN counts the own vertices that are not finished
 
 
-def new_lists(owned: int, ghosts: int, crossing: int) -> StepLists:
+def new_lists(owned: int, crossing: int) -> StepLists:
     """All own vertices are to look; at most two notices wait for each crossing edge."""
     counts = np.zeros(16, np.int64)
     counts[WORK] = counts[OPEN] = owned
-    rows = [np.empty(owned, np.int32) for _ in range(3)]
+    changed, asking, newly = (np.empty(owned, np.int32) for _ in range(3))
     work, waiting = np.arange(owned, dtype=np.int32), np.ones(owned, np.bool_)
-    notices = [np.empty(2 * crossing + owned, np.int32) for _ in range(2)]
-    return StepLists(*rows, work, waiting, *notices, np.zeros(ghosts, np.bool_), np.zeros(owned, np.bool_), counts)
+    about, because = (np.empty(2 * crossing + owned, np.int32) for _ in range(2))
+    finished = np.zeros(owned, np.bool_)
+    return StepLists(changed, asking, newly, work, waiting, about, because, finished, counts)
 
 
 @inlined
@@ -281,8 +281,6 @@ def push_records(part, places, about, because, word, records):
         records[4 * i + 3] = np.int32(word[u] & 1)
 
 
-@kernel
-def words_to_mates(part, mate, word, out):
-    """The mates of matched vertices, by global number; -1 for the others."""
-    for u in range(out.size):
-        out[u] = np.int32(name_of(part, mate[u])) if word[u] & 1 else np.int32(-1)
+def words_to_mates(part: Part, mate: np.ndarray, word: np.ndarray) -> np.ndarray:
+    """The mates of matched own vertices, by global number; -1 for the others."""
+    return np.where(word[: len(mate)] & 1, part.names[mate], np.int32(-1))

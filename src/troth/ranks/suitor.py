@@ -30,6 +30,7 @@ Cost: about as many looks as serial Suitor takes, and 12 bytes for each change o
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -46,7 +47,6 @@ from troth.ranks.node import Node, SharedRows, node_of
 from troth.ranks.offers import INTERNAL, LOOKERS, SENT, PartOffers, propose
 from troth.ranks.rim import EXACT_RECORD, RECORD, count_records, pack, receive, rim_of
 from troth.ranks.rows import part_of
-from troth.rows import Rows
 
 PIECES = 8  # of the vertices without edges across; MPI gets a turn between them
 
@@ -55,33 +55,31 @@ def run(graph: DistGraph, order: Order, context: Context, *, share: bool = True)
     """The engine; see ``contract.py``. The counts depend on ranks and threads; the mates never do."""
     begin, comm, threads = perf_counter(), context.comm, context.threads or 1
     node = node_of(comm) if share else None
-    rows = node.rows(graph) if node is not None else None
-    if rows is None:
+    shared = node.rows(graph) if node is not None else None
+    if node is None or shared is None:
         return _run_by_messages(graph, order, comm, threads)
     seconds = {"share": perf_counter() - begin}  # nothing, if this graph was matched before
-    mate, counts = _run_in_shared_memory(node, rows, graph, order, threads)
+    mate, counts = _run_in_shared_memory(node, shared, graph, order, threads)
     return Result(mate, {**counts, "threads": threads, "bytes": 0, "messages": 0}, seconds)
 
 
-def _run_in_shared_memory(node: Node, rows: SharedRows, graph: DistGraph, order: Order, threads: int):
+def _run_in_shared_memory(node: Node, shared: SharedRows, graph: DistGraph, order: Order, threads: int) -> tuple:
     """The kernels of ``cpu/suitor.py``, with ranks for threads: they take chunks of all vertices from one cursor."""
-    arrays, offers = Rows(rows.indptr, rows.indices, rows.bits), Offers(rows.state)
+    rows, offers = shared.rows, Offers(shared.state)
     team = CALLER if threads == 1 else threads  # no thread but this one need be woken
     some, scratch = node.share_of(graph.n), new_scratch(threads)
     offers.state[some] = NONE
     if node.comm.rank == 0:
-        rows.cursor[0] = 0
+        shared.cursor[0] = 0
     node.sync()
     if not graph.m:
         counts = []
     elif goes_in_waves(graph, order):
         visits = np.empty(some.stop - some.start, np.int32)
-        given = (arrays, order, threads, some.start, visits, scratch, offers)
-        counts = propose_in_waves(*given, after=lambda _: node.sync())
+        counts = propose_in_waves(rows, order, some.start, visits, scratch, offers, after=lambda _: node.sync())
     else:
-        chunk = chunk_size(graph.n, threads * node.comm.size)
-        given = (arrays, order, goes_down(order), scratch, offers)
-        counts = run_team(propose_all, graph.n, team, *given, chunk=chunk, cursor=rows.cursor)
+        run_together = partial(run_team, chunk=chunk_size(graph.n, threads * node.comm.size), cursor=shared.cursor)
+        counts = run_together(propose_all, graph.n, team, rows, order, goes_down(order), scratch, offers)
     node.sync()
     own = graph.own
     mate = np.empty(len(own), np.int32)
@@ -127,14 +125,14 @@ def _run_by_messages(graph: DistGraph, order: Order, comm: Any, threads: int) ->
         wait(comm, request)
         if everyone[0] == 0 and rounds > 1:  # in the first, those inside may have changed words after the packing
             break
-        meanwhile = ()
+        meanwhile = []
         found += propose_some(offers.lookers[: offers.counts[LOOKERS]], False)
     around.free()
     mate = np.empty(graph.owned, np.int32)
     run_team(suitors_to_mates, graph.owned, CALLER, order, offers.state[: graph.owned], mate)
     made, scans = (int(sum(column)) for column in zip(*found, strict=True))
-    counts = {"rounds": rounds, "proposals": made, "scans": scans, "records": records, "threads": threads}
-    return Result(mate, {**counts, "bytes": around.bytes, "messages": around.messages}, {})
+    stats = {"rounds": rounds, "proposals": made, "scans": scans, "records": records, "threads": threads}
+    return Result(mate, {**stats, "bytes": around.bytes, "messages": around.messages}, {})
 
 
 def _new_offers(graph: DistGraph, inside: np.ndarray, order: Order) -> PartOffers:
@@ -143,10 +141,6 @@ def _new_offers(graph: DistGraph, inside: np.ndarray, order: Order) -> PartOffer
     some = min(graph.owned, len(graph.boundary)) + ghosts
     marks = np.full(local, SENT)
     marks[: graph.owned][inside] = INTERNAL
-    return PartOffers(
-        np.zeros(local, np.uint64),
-        np.zeros(ghosts if order.lossy else 1, np.uint64),
-        marks,
-        *(np.empty(size, np.int32) for size in (some, some, len(graph.boundary) + ghosts)),
-        np.zeros(16, np.int64),
-    )
+    state, exact = np.zeros(local, np.uint64), np.zeros(ghosts if order.lossy else 1, np.uint64)
+    changed, knows, lookers = (np.empty(size, np.int32) for size in (some, some, len(graph.boundary) + ghosts))
+    return PartOffers(state, exact, marks, changed, knows, lookers, np.zeros(16, np.int64))

@@ -30,6 +30,10 @@ or in a queue.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from troth.contract import Context, Result
 from troth.order import Order
 from troth.ranks.exchange import barrier, sum_over
@@ -49,36 +53,48 @@ def run(
     """The engine; see ``contract.py``."""
     comm = context.comm
     rank = Rank(graph, order, comm, transport, batch)
-    queue = Mail(rank, comm) if rank.pushes else NoticeQueue(rank, comm, capacity)
-    around = graph.neighbourhood()
-    rounds = 0
-    while True:
+    queue = SyncMail(rank, comm) if rank.pushes else SyncQueue(rank, comm, capacity)
+    rounds, left = 0, 1
+    while left:
         rounds += 1
         while rank.work:
-            rank.choose()
-            rank.match()
-            rank.update()
-        left = queue.exchange(around) if rank.pushes else _post_and_read(rank, queue, comm)
-        if sum_over(comm, rank.work + left) == 0:
-            break
-    around.free()
-    if rank.pushes:
-        queue.close()
-        counts = {"bytes": around.bytes, "messages": around.messages}
-    else:
-        queue.free()
-        counts = queue.stats()
-    return rank.finish({"rounds": rounds, **counts})
+            rank.work_off()
+        unsent = queue.exchange()
+        left = sum_over(comm, rank.work + unsent)
+    queue.close()
+    return rank.finish({"rounds": rounds, **queue.stats()})
 
 
-def _post_and_read(rank: Rank, queue: NoticeQueue, comm) -> int:
-    """Post all prepared notifications; barrier; read all and append to myV. Returns how many found no room."""
-    queue.prepare()
-    left = sum(queue.reserve(slot) for slot in range(len(queue.kept)) if len(queue.kept[slot]))
-    barrier(comm)
-    queue.window.Sync()
-    came = min(int(queue.memory[COUNT]), queue.capacity)
-    rank.wake(queue.memory[SLOTS : SLOTS + came])
-    queue.memory[COUNT] = 0
-    queue.window.Sync()
-    return left  # the sum over the ranks that follows is the second barrier
+class SyncQueue(NoticeQueue):
+    """A queue that is read between barriers."""
+
+    def exchange(self) -> int:
+        """Post all prepared notifications; barrier; read all and append to myV. Returns how many found no room."""
+        self.prepare()
+        left = sum(self.reserve(slot) for slot in range(len(self.kept)) if len(self.kept[slot]))
+        barrier(self.comm)
+        self.window.Sync()
+        came = min(int(self.memory[COUNT]), self.capacity)
+        self.rank.wake(self.memory[SLOTS : SLOTS + came])
+        self.memory[COUNT] = 0
+        self.window.Sync()
+        return left  # the sum over the ranks that follows is the second barrier
+
+
+class SyncMail(Mail):
+    """Messages between neighbours, both ways at once."""
+
+    def __init__(self, rank: Rank, comm: Any) -> None:
+        super().__init__(rank, comm)
+        self.around = rank.graph.neighbourhood()
+
+    def exchange(self) -> int:
+        """All prepared notices; returns how many this rank sent."""
+        records, cuts = self.records()
+        self.take(self.around.exchange(records, np.diff(cuts), self.WIDTH)[0])
+        self.bytes, self.messages = self.around.bytes, self.around.messages
+        return len(records) // self.WIDTH
+
+    def close(self) -> None:
+        self.around.free()
+        super().close()

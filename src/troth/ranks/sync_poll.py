@@ -37,12 +37,7 @@ def run(graph: DistGraph, order: Order, context: Context) -> Result:
     comm, part, owned = context.comm, part_of(graph), graph.owned
     shared = SteadyWords(graph, comm)
     word, mate = shared.word, np.full(owned, -1, np.int32)
-    wanted = np.zeros(len(graph.ghost_owner), np.bool_)
     some, matched = np.empty(owned, np.int32), np.empty(owned, np.int32)
-
-    def read_marked(copy: int) -> None:
-        shared.read((owned + np.flatnonzero(wanted)).astype(np.int32), copy)
-        wanted[:] = False
 
     myV, rounds = np.arange(owned, dtype=np.int32), 0
     changed = steps.choose(part, order, myV, mate, word, some)
@@ -50,19 +45,18 @@ def run(graph: DistGraph, order: Order, context: Context) -> Result:
     barrier(comm)
     while True:
         rounds += 1
-        steps.mark_mates(owned, myV, mate, wanted)
-        read_marked(MATE)
+        steps.mark_mates(owned, myV, mate, shared.wanted)
+        shared.read(MATE)
         kept, found = steps.match(part, myV, mate, word, matched)
         myV = myV[:kept]
         shared.publish(matched[:found], MATCHED)
         barrier(comm)
-        steps.mark_candidates(part, myV, word, wanted)
-        read_marked(MATCHED)
+        steps.mark_candidates(part, myV, word, shared.wanted)
+        shared.read(MATCHED)
         changed = steps.choose(part, order, myV, mate, word, some)
         shared.publish(some[:changed], MATE)
         if sum_over(comm, len(myV)) == 0:  # also a barrier: everyone has published
             break
-    shared.free()
-    found = np.empty(owned, np.int32)
-    steps.words_to_mates(part, mate, word, found)
+    shared.close()
+    found = steps.words_to_mates(part, mate, word)
     return Result(found, {"rounds": rounds, "bytes": shared.bytes, "messages": shared.messages}, {})
