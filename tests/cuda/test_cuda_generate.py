@@ -17,6 +17,7 @@ from troth.families import cuda as module
 from troth.families.cuda import CONSTANTS, DRAWS, PROGRAMS, TILE
 from troth.families.weights import DTYPES
 from troth.kernels.launch import launch, load
+from troth.kernels.team import CALLER, run_team
 
 pytestmark = pytest.mark.gpu
 
@@ -117,7 +118,7 @@ def test_draws_with_large_numbers(name, seed):
     found, wanted = cp.empty((2, count), np.int32), np.empty((2, count), np.int32)
     words = (np.uint64(seed), *(np.int64(word) for word in LARGE[name]))
     launch(kernel, count, np.int64(count), *words, found[0], found[1])
-    host.DRAWS[name](0, count, 0, *words, wanted[0], wanted[1])
+    run_team(host.DRAWS[name], count, CALLER, 0, *words, wanted[0], wanted[1])
     assert np.array_equal(found.get(), wanted)
 
 

@@ -108,7 +108,7 @@ class NoticeQueue(Window):
         self.capacity = max(1, 2 * rank.graph.crossing) if capacity is None else capacity
         self.capacities = dict(enumerate(comm.allgather(self.capacity)))
         self.kept = [np.empty(0, np.int64) for _ in rank.graph.neighbours]  # prepared, for want of room
-        super().__init__(comm, np.repeat(np.array([0, -1]), (SLOTS, self.capacity)))
+        super().__init__(comm, (SLOTS + self.capacity,), -1, SLOTS)
 
     def add(self, owner: int, amount: int) -> int:
         """fetch-and-add on an owner's count."""

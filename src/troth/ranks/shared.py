@@ -11,6 +11,7 @@ keeps mate and matched apart, one is read and the other is written between two b
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -26,19 +27,22 @@ def pause() -> None:
 
 
 class Window:
-    """Words of this rank, at first ``values``, that all ranks may read and write; and what this rank has moved.
+    """Words of this rank that all ranks may read and write; and what this rank has moved.
+
+    At first all of them are ``value``, but for the first ``zeros`` ones, which are 0.
 
     There is one passive-target epoch, from the start to ``close``.
     """
 
-    def __init__(self, comm: Any, values: np.ndarray) -> None:
+    def __init__(self, comm: Any, shape: tuple[int, ...], value: int, zeros: int = 0) -> None:
         from mpi4py import MPI
 
         self.mpi: Any = MPI
         self.comm, self.type = comm, self.mpi.INT64_T
-        self.window = self.mpi.Win.Allocate(values.nbytes, 8, comm=comm)
-        self.memory = np.frombuffer(self.window.tomemory(), np.int64).reshape(values.shape)
-        self.memory[:] = values
+        self.window = self.mpi.Win.Allocate(8 * math.prod(shape), 8, comm=comm)
+        self.memory = np.frombuffer(self.window.tomemory(), np.int64).reshape(shape)
+        self.memory[:] = value
+        self.memory[:zeros] = 0
         self.window.Lock_all()
         self.window.Sync()
         self.bytes = self.messages = 0
@@ -61,7 +65,7 @@ class Words(Window):
     copies = 1  # of each word in the window
 
     def __init__(self, graph: DistGraph, comm: Any) -> None:
-        super().__init__(comm, np.full((graph.owned, self.copies), FREE, np.int64))
+        super().__init__(comm, (graph.owned, self.copies), FREE)
         self.graph, self.wanted = graph, np.zeros(len(graph.ghost_owner), np.bool_)
         self.word = np.full(len(graph.globals), FREE, np.int64)
         self.step = self.type.Create_resized(0, 8 * self.copies)  # from one vertex to the next

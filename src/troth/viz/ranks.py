@@ -135,9 +135,10 @@ class Log:
     # what is not a compiled step
 
     def on_read(self, at):
+        ghosts = at.self.graph.owned + np.flatnonzero(at.self.wanted)
         yield
         copy = getattr(at, "copy", 0)  # sync-poll has two copies, and reads both into one array
-        told = self._told(at.ghosts, at.self.word)
+        told = self._told(ghosts, at.self.word)
         new = [word for word in told if word != self.known.get((copy, word[0]), [word[0], -1, 0])]
         self.known.update(((copy, word[0]), word) for word in new)
         if new:
@@ -163,7 +164,7 @@ def watch(engine, log: Log) -> None:
 
     places: list[tuple[Any, str]] = [(steps, name) for name in vars(steps) if hasattr(log, f"on_{name}")]
     places += [(engine, name) for name in ("barrier", "sum_over") if hasattr(engine, name)]
-    places += [(shared.Words, "read"), (shared.SteadyWords, "read"), (notify.Rank, "notices")]
+    places += [(shared.Words, "read"), (notify.Rank, "notices")]
     for place, name in places:
         setattr(place, name, watched(getattr(place, name), getattr(log, f"on_{name}")))
 
