@@ -21,6 +21,8 @@ from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import CHOOSE, VISIT, Order, hash1
 from troth.rows import AHEAD, fetch_row, heaviest, luckiest, rows_of
 
+NEXT, FURTHER = np.uint64(AHEAD), np.uint64(2 * AHEAD)  # how far ahead rows, and where they begin, are fetched
+
 
 @kernel
 def hash_vertices(worker, cursor, chunk, seed, keys):
@@ -33,15 +35,15 @@ def hash_vertices(worker, cursor, chunk, seed, keys):
 @kernel
 def visit_vertices(worker, cursor, chunk, rows, order, weighted, seed, visit, mate):
     """Each vertex, if it is free, takes the free neighbour that is heaviest, or luckiest; returns scans and reads."""
-    n = len(visit)
+    n = np.uint64(len(visit))
     scans = read = 0
-    for first, last in chunks(cursor, chunk, n):
-        for i in range(first, last):
+    for first, last in chunks(cursor, chunk, len(visit)):
+        for i in range(np.uint64(first), np.uint64(last)):
             # The order is random: without fetching ahead, every step would wait for memory.
-            if i + 2 * AHEAD < n:
-                prefetch(rows.indptr, np.uint64(visit[i + 2 * AHEAD]))
-                fetch_row(rows, visit[i + AHEAD])
-            u = visit[i]
+            if i + FURTHER < n:
+                prefetch(rows.indptr, np.uint64(visit[i + FURTHER]))
+                fetch_row(rows, visit[i + NEXT])
+            u = np.uint32(visit[i])
             if mate[u] < 0:
                 if weighted:
                     v = heaviest(rows, u, order, mate, -1)
