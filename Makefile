@@ -9,11 +9,12 @@ endif
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
-.PHONY: help demo test lint docs bench report fuzz clean
+.PHONY: help demo test test-all lint docs bench report fuzz clean
 
 help:
 	@echo "make demo       match a graph of a million edges, verify it, draw a small one (demo/)"
 	@echo "make test       all tests"
+	@echo "make test-all   the same with style, types and layers, the site, the report, and a minute of damaged files"
 	@echo "make lint       style and types"
 	@echo "make docs       the site, with every warning an error: docs/_build/index.html"
 	@echo "make bench      measure on this machine: NAMES=... (default all), SIZE=tiny|small|full, OUTPUT=measured;"
@@ -47,6 +48,8 @@ demo: $(READY)
 # A few processes share the tests, in groups that tests/conftest.py makes and orders.
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+
+test-all: lint test docs report fuzz
 
 lint: $(READY)
 	$(BIN)/ruff check

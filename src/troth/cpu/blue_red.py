@@ -1,13 +1,13 @@
 """Blue-red: vertices are coloured at random, blue ones propose, red ones respond.
 
 Reference: B. O. Fagginger Auer and R. H. Bisseling, A GPU algorithm for greedy graph matching, Facing the Multicore
-Challenge II, LNCS 7174 (2012), and their slides of 2011.
+Challenge II, LNCS 7174 (2012), and their talk of 2011.
 
 Invariant: a round is run by the active vertices, those that are free and have a free neighbour; when there are none,
 the matching is maximal. Colours and lots are hashes of (seed, round, vertices), so the result is a function of graph,
 mode, p, seed and rounds alone (``reference.blue_red``).
 
-The slides' pi is ``colour`` and ``mate`` here, and their sigma ``proposal``. No two threads write to one place: a
+The talk's pi is ``colour`` and ``mate`` here, and its sigma ``proposal``. No two threads write to one place: a
 vertex writes its own colour and proposal, and a red one the mates of itself and of a blue one, who asked nobody else.
 Cost: O(m) a round over the rows of active vertices, and about log n rounds.
 """

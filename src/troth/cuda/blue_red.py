@@ -1,7 +1,7 @@
 """Blue-red on a GPU: vertices are coloured at random, blue ones propose, red ones respond.
 
 Reference: B. O. Fagginger Auer and R. H. Bisseling, A GPU algorithm for greedy graph matching, Facing the Multicore
-Challenge II, LNCS 7174 (2012), and their slides of 2011.
+Challenge II, LNCS 7174 (2012), and their talk of 2011.
 
 Invariant: a round is run by a list of free vertices, among them all that have a free neighbour. Those that turn out to
 have none leave the list with the matched ones; when all are gone, the matching is maximal. Colours and lots are hashes

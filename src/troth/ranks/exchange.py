@@ -29,16 +29,16 @@ def starts_of(counts: np.ndarray) -> np.ndarray:
 
 
 def scatter_to_owners(comm: Any, owners: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray, list, np.ndarray]:
-    """Send each entry to its owner: (order, what came, how many from each rank).
+    """Send each entry to its owner: (by_owner, what came, how many from each rank).
 
-    ``order`` is how the entries were sorted for the journey, by owner and stably, so that answers which come back in
-    the order of arrival belong to ``entries[order]``. All ranks call this together.
+    ``by_owner`` is how the entries were sorted before they were sent, by owner and stably, so that answers in the order
+    of arrival belong to ``entries[by_owner]``. All ranks call this together.
     """
-    order = np.argsort(owners, kind="stable")
+    by_owner = np.argsort(owners, kind="stable")
     counts = np.bincount(owners, minlength=comm.size).astype(COUNT)
     came = np.empty(comm.size, COUNT)
     wait(comm, comm.Ialltoall(counts, came))
-    return order, [_alltoallv(comm, column[order], counts, came) for column in columns], came
+    return by_owner, [_alltoallv(comm, column[by_owner], counts, came) for column in columns], came
 
 
 def swap(comm: Any, values: np.ndarray, counts: np.ndarray) -> np.ndarray:

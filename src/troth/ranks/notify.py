@@ -79,8 +79,8 @@ class Rank:
     def notices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Take the prepared notices, by owner: about whom, because of whom, and where each owner's begin."""
         about, because = self._some("about", steps.NOTICES), self._some("because", steps.NOTICES)
-        order = np.argsort(about, kind="stable")
-        about, because = about[order], because[order]
+        by_vertex = np.argsort(about, kind="stable")
+        about, because = about[by_vertex], because[by_vertex]
         self.lists.counts[steps.NOTICES] = 0
         return about, because, np.searchsorted(about - self.graph.owned, self.graph.ghost_starts)
 

@@ -88,9 +88,9 @@ class Hashed:
 
 def look_up(comm: Any, places: Blocks, share: np.ndarray, ids: np.ndarray) -> np.ndarray:
     """Entries of a table of which rank r has the share ``places.mine(r)``; all ranks together."""
-    order, (asked,), counts = scatter_to_owners(comm, places.owner(ids), np.asarray(ids, np.int32))
+    by_owner, (asked,), counts = scatter_to_owners(comm, places.owner(ids), np.asarray(ids, np.int32))
     found = np.empty(len(ids), share.dtype)
-    found[order] = swap(comm, share[asked - places.starts[comm.rank]], counts)
+    found[by_owner] = swap(comm, share[asked - places.starts[comm.rank]], counts)
     return found
 
 

@@ -1,10 +1,10 @@
 // Blue-red: vertices are coloured at random, blue ones propose, red ones respond.
 //
 // Reference: B. O. Fagginger Auer and R. H. Bisseling, A GPU algorithm for greedy graph matching, Facing the Multicore
-// Challenge II, LNCS 7174 (2012), and their slides of 2011. Colours and lots are those of reference.py.
+// Challenge II, LNCS 7174 (2012), and their talk of 2011. Colours and lots are those of reference.py.
 //
 // A round is colour, propose, respond over a list of n places: the blue vertices from its front, the red ones from its
-// back. All of them are free. The slides' fourth step, match, is the end of respond: a red vertex writes the mates of
+// back. All of them are free. The talk's fourth step, match, is the end of respond: a red vertex writes the mates of
 // itself and of a blue one, who asked nobody else.
 //
 // Invariant: proposal[v] == GONE and colour[v] == NEITHER for every matched v once a round is coloured. So whoever

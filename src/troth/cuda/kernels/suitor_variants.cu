@@ -1,7 +1,7 @@
 // GPU-Suitor in four variants: warps make offers for chunks of vertices, round after round.
 //
 // Reference: Md. Naim, F. Manne, M. Halappanavar, A. Tumeo and J. Langguth, Optimizing approximate weighted matching on
-// Nvidia Kepler K40, HiPC 2015, Algorithm 4 and section 4; their slides of 2016 for registers as buffer. Their locks are
+// Nvidia Kepler K40, HiPC 2015, Algorithm 4 and section 4; their talk of 2016 for registers as buffer. Their locks are
 // one atomic maximum (or compare-and-swap) here.
 //
 // state[v]: the best offer that v holds, (weight prefix, priority of the suitor), or NONE.
