@@ -72,8 +72,9 @@ bench: $(READY)
 	$(if $(CUPY),$(BIN)/python -m pip install --quiet "$(CUPY)[ctk]")
 	$(BIN)/python -m bench $(NAMES) --size $(SIZE) --output $(OUTPUT)
 
+RESULTS ?= bench/results
 report: $(READY)
-	$(BIN)/python -m bench --report-only --merge bench/results --output report
+	$(BIN)/python -m bench --report-only --merge $(RESULTS) --output report
 
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz/fuzz_readers.py --seconds 60
