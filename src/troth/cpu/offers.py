@@ -61,6 +61,7 @@ def answer(kind: type, **answers: Callable) -> None:
         def choose(rows, *others):
             return implementation if rows.instance_class is kind else None
 
+        # Numba compares the names of the parameters with those of the implementation.
         choose.__signature__ = signature(implementation)  # type: ignore[attr-defined]
         overload(asked, inline="always")(choose)
 
