@@ -48,6 +48,20 @@ def test_kept_code_may_name_types_that_are_no_more(tmp_path):
     assert output(code, tmp_path, tmp_path / "cache") == before
 
 
+def test_two_processes_that_compile_at_once(tmp_path):
+    """Neither has seen the other's entry in the index: the files of two signatures have two names all the same."""
+    code = "import sys, numpy as np\nfrom troth.rows import find\n"
+    code += "print(find(np.arange(9, dtype='{}'), np.uint64(0), np.uint64(9), 4), *find.stats.cache_hits.values())"
+    for kind in ("int32", "int64"):
+        assert output(code.format(kind), SOURCES.parent, tmp_path).split()[0] == "4"
+        (index,) = tmp_path.rglob("rows.find*.nbi")
+        index.rename(tmp_path / f"{kind}.kept")
+    assert len(list(tmp_path.rglob("rows.find*.nbc"))) == 2
+    for kind in ("int32", "int64"):  # the index of either names its own file
+        (tmp_path / f"{kind}.kept").replace(index)
+        assert output(code.format(kind), SOURCES.parent, tmp_path).split() == ["4", "1"]
+
+
 def test_what_a_kernel_depends_on():
     """Imports of imports, over several lines too; but no neighbours."""
     files = {SOURCES / "cpu" / "suitor.py"}

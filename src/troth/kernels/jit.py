@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,17 @@ def digest_sources(path: Path) -> str:
     return sha256(b"".join(seen[file] for file in sorted(seen))).hexdigest()
 
 
+def _save(kept: Any, key: Any, code: Any) -> None:
+    """Keep the code for one signature, in a file named after it, and only then list it.
+
+    Numba numbers the files. Of two processes that compile two signatures of one kernel at once, both may take the same
+    number, and a third that reads between their writes would run the one for the other.
+    """
+    name = kept._index_name.replace(".nbi", f".{sha256(repr(key).encode()).hexdigest()[:16]}.nbc")
+    kept._save_data(name, code)
+    kept._save_index({**kept._load_index(), key: name})
+
+
 def _compiler(cache: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         dispatcher = numba.njit(nogil=True, cache=cache, **LEAN, **options)(function)
@@ -60,6 +71,8 @@ def _compiler(cache: bool = True, **options: Any) -> Callable[[Callable[..., Any
         kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
         if kept is not None:  # there is none for generators, nor where Numba is told not to compile
             kept._version = f"{kept._version} {digest_sources(Path(function.__code__.co_filename))}"
+            if LEAN:  # of a version that was tested
+                kept.save = partial(_save, kept)
         return dispatcher
 
     return compiled
