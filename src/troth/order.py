@@ -34,7 +34,7 @@ PRIORITY_BITS = np.uint64(32)
 ONE = np.uint64(1)
 
 # Domains of the counter-based random function, so that no two uses of one seed share a stream.
-TIE, COLOUR, PROPOSE, VISIT, CHOOSE, WEIGHT, PLACE, OWNER = (np.uint64(tag) for tag in range(1, 9))
+TIE, COLOUR, PROPOSE, VISIT, CHOOSE, WEIGHT, PLACE, OWNER, BID = (np.uint64(tag) for tag in range(1, 10))
 
 
 class Order(NamedTuple):
@@ -83,7 +83,7 @@ _ORDER = np.dtype([(name, "u8" if name == "low" else "u4") for name in _FIELDS],
 
 
 # What every kernel file must agree on with this one.
-DOMAINS = {"COLOUR": COLOUR, "PROPOSE": PROPOSE, "WEIGHT": WEIGHT, "PLACE": PLACE}
+DOMAINS = {"COLOUR": COLOUR, "PROPOSE": PROPOSE, "WEIGHT": WEIGHT, "PLACE": PLACE, "BID": BID}
 ORDER_CONSTANTS = define(ORDER_BYTES=_ORDER.itemsize, **DOMAINS)
 
 

@@ -62,8 +62,10 @@ def _edge_keys(graph: Graph, order: Order) -> dict[Edge, tuple]:
     return {(u, v): (w, max(rank[u], rank[v]), min(rank[u], rank[v])) for (u, v), w in edges(graph).items()}
 
 
-def greedy(graph: Graph, order: Order) -> np.ndarray:
+def greedy(graph: Graph, order: Order, mates: np.ndarray | None = None) -> np.ndarray:
     """Take the heaviest edge, remove its neighbours, repeat; edges in the order (w, max priority, min priority).
+
+    With ``mates``, those who have one keep it, and the others are matched among themselves.
 
     The weight is at least half of the optimum: every edge of an optimal matching is adjacent (or equal) to a taken one
     that is no lighter, and a taken edge is adjacent to two of them at most.
@@ -76,7 +78,7 @@ def greedy(graph: Graph, order: Order) -> np.ndarray:
     [-1, 2, 1]
     """
     key = _edge_keys(graph, order)
-    taken: dict[int, int] = {}
+    taken = {v: u for v, u in enumerate([] if mates is None else mates.tolist()) if u >= 0}
     for u, v in sorted(key, key=lambda edge: key[edge], reverse=True):
         if u not in taken and v not in taken:
             taken[u], taken[v] = v, u

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from numba import njit
 
 from troth import reference
-from troth.cpu.checks import make_units, sweep, units_down, units_up
+from troth.cpu.checks import sweep
 from troth.kernels.team import new_cursor
 from troth.rows import number_rows_of
+from troth.units import make_units, units_down, units_up
 
 
 @given(graphs(dtypes=DTYPES))

@@ -10,19 +10,17 @@ rounded up (down, for the weight of the matching). Every sum is then exact and e
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from troth.graph import Graph
 from troth.kernels.jit import kernel
 from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import MASK, ONE, PRIORITY_BITS
 from troth.rows import find, number_rows_of, rows_of
+from troth.units import make_units, units_down, units_up
 
 BLOCK = 4096  # vertices whose matched weights are added in one go; part of the definition of a float sum
 
@@ -90,53 +88,6 @@ def uncover(worker, cursor, chunk, rows, held):
 
 
 # ---- the dual ----
-
-
-class Units(NamedTuple):
-    """One unit is 2^-exponent: w in units is ``w << exponent`` for integers and ``w * first * second`` for floats.
-
-    Two factors whose product is 2^exponent, which itself may be beyond the floats.
-    """
-
-    exponent: np.int64
-    first: float
-    second: float
-
-
-def make_units(graph: Any) -> Units:
-    """Units in which a graph's greatest weight, on ranks that of all, is just below 2^63 (floats: at most 2^62)."""
-    greatest = graph.bits_range()[1]
-    dtype = graph.weights.dtype
-    if dtype.kind != "f":
-        return Units(np.int64(63 - greatest.bit_length()), 1.0, 1.0)
-    bits = np.array([greatest], f"u{dtype.itemsize}")
-    exponent = 62 - math.frexp(float(bits.view(dtype)[0]))[1]
-    return Units(np.int64(exponent), math.ldexp(1.0, exponent // 2), math.ldexp(1.0, exponent - exponent // 2))
-
-
-def units_up(w, units):
-    """A weight in units, rounded up; compiled code only."""
-    raise NotImplementedError("units_up is for compiled code")
-
-
-def units_down(w, units):
-    """A weight in units, rounded down; compiled code only."""
-    raise NotImplementedError("units_down is for compiled code")
-
-
-@overload(units_up, inline="always")
-def _units_up(w, units):
-    # The product is exact, or it underflowed, perhaps to 0, and w is far below one unit: then 1 is w rounded up.
-    if isinstance(w, types.Float):
-        return lambda w, units: max(np.int64(1), np.int64(math.ceil(np.float64(w) * units.first * units.second)))
-    return lambda w, units: np.int64(w) << units.exponent
-
-
-@overload(units_down, inline="always")
-def _units_down(w, units):
-    if isinstance(w, types.Float):
-        return lambda w, units: np.int64(np.float64(w) * units.first * units.second)
-    return lambda w, units: np.int64(w) << units.exponent
 
 
 @kernel

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from troth.arrays import cupy
-from troth.cpu.checks import BLOCK, add_in_order, make_units
+from troth.cpu.checks import BLOCK, add_in_order
 from troth.graph import Graph
 from troth.kernels.launch import FLOATS, WARP, WORDS, bits_of, define, launch, load, number_of
 from troth.order import ORDER_CONSTANTS
+from troth.units import make_units
 
 NOWHERE = 2**63 - 1  # no entry
 SLOTS = 256  # sums are spread over so many pairs of words, so that blocks do not queue for one
