@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import troth
-from troth import reference
+from troth import reference, reference_auction
 from troth.engines import TABLE, Engine
 from troth.graph import Graph
 from troth.kernels import team
@@ -36,6 +36,7 @@ VARIANTS = {
         {"variant": "hybrid", "balance_rounds": 2},
     ],
     "gpu_threads": [{"gpu_threads": 7}, {"gpu_threads": 4096}],
+    "eps": [{"eps": 0.3, "slack": 0, "rounds": 5, "polish": 4}, {"eps": 1e-6, "rounds": 9, "polish": 0}],
     "mode": [{"mode": "random"}, {"p": 0.1}, {"p": 0.9, "mode": "random"}, {"rounds": 2}],
 }
 
@@ -79,6 +80,8 @@ def expected(engine: Engine, options: dict, graph: Graph, ties: str = "hash", se
         return reference.greedy(graph, order).tolist()
     if engine.algorithm == "blue-red":
         return reference.blue_red(graph, order, seed, **options)[0].tolist()
+    if engine.algorithm == "auction":
+        return reference_auction.auction(graph, order, seed, **options).tolist()
     return reference.local(graph, order, seed, engine.algorithm.removeprefix("local-")).tolist()
 
 

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from troth.errors import TrothError
-from troth.validate import MOST, Validator, one_of, or_none, or_word, probability, switch, whole
+from troth.validate import MOST, Validator, number, one_of, or_none, or_word, probability, switch, whole
 from troth.words import BEST_P, GPU_SUITOR_VARIANTS
 
 if TYPE_CHECKING:
@@ -26,12 +26,16 @@ DEVICES = ("auto", "cpu", "cuda", "mpi")
 
 @dataclass(frozen=True)
 class Option:
-    """One engine option: its default, how a value (perhaps text) is read, what it means, and which variants have it."""
+    """One engine option: its default, how a value (perhaps text) is read, what it means, and which variants have it.
+
+    ``of_call``: it is met by who calls the engine, perhaps several times (``api/calls.py``).
+    """
 
     default: Any
     read: Validator[Any]
     help: str
     variants: tuple[str, ...] = ()
+    of_call: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,19 @@ BLUE_RED = {
 }
 
 
+AUCTION = {
+    "eps": Option(0.02, number(1e-6, 1, text=True), "by what part of its weight a bid is raised; less is nearer"),
+    "slack": Option(0.01, number(0, text=True), "stop when profits that are not met are such a part of all prices"),
+    "rounds": Option(32, SOME_OR_NONE, "stop after so many rounds of bids; none: when nobody bids"),
+    "polish": Option(2, whole(0, MOST, text=True), "rounds of exchanges"),
+    "target": Option(
+        None,
+        or_none(number(0, 1, text=True)),
+        "begin anew with half of eps and slack, up to four times, until this ratio is certified",
+        of_call=True,
+    ),
+}
+
 NOTIFY = {
     "transport": Option("rma", one_of("rma", "p2p"), "notices by one-sided operations, or as messages"),
     "capacity": Option(None, SOME_OR_NONE, "slots of a rank's queue; none: two for each crossing edge"),
@@ -119,6 +136,14 @@ TABLE: tuple[Engine, ...] = (
         "random colours, blue proposes to red, Fagginger Auer and Bisseling",
         dominant=False,
         options=BLUE_RED,
+    ),
+    Engine(
+        "auction",
+        "cpu",
+        "troth.cpu.auction:run",
+        "rounds of bids, then the heaviest matching on their paths, merged and polished: about 99 % of the optimum",
+        dominant=False,
+        options=AUCTION,
     ),
     Engine("local-random", "cpu", "troth.cpu.local:run_random", "random order, random free neighbour", dominant=False),
     Engine(

@@ -51,7 +51,7 @@ def units(graph: Graph) -> list[dict[int, int]]:
         shift = UNIT_BITS - 1 - math.frexp(greatest)[1]
         return [{v: max(1, math.ceil(_scaled(w, shift))) for v, w in row} for row in rows(graph)]
     shift = UNIT_BITS - int(greatest).bit_length()
-    return [{v: max(1, w << shift if shift >= 0 else w >> -shift) for v, w in row} for row in rows(graph)]
+    return [{v: max(1, int(w) << shift if shift >= 0 else int(w) >> -shift) for v, w in row} for row in rows(graph)]
 
 
 def _scaled(w: float, shift: int) -> float:

@@ -67,15 +67,26 @@ def _as_whole(value: Any, text: bool) -> int | None:
     return int(value) if text and isinstance(value, str) and value.isdecimal() else None
 
 
-def number(least: float) -> Validator[float]:
-    """A real number that is not below ``least``."""
+def number(least: float, most: float | None = None, *, text: bool = False) -> Validator[float]:
+    """A real number that is not below ``least``, nor above ``most``; ``text``: also as one writes it."""
+    wanted = f"a number of {least:g} or more" if most is None else f"a number from {least:g} to {most:g}"
 
     def read(value: Any) -> float:
-        if not isinstance(value, Real) or isinstance(value, bool) or not float(value) >= least:
-            raise ValueError(f"a number of {least:g} or more")
-        return float(value)
+        found = _as_number(value, text)
+        if found is None or not found >= least or (most is not None and found > most):
+            raise ValueError(wanted)
+        return found
 
     return read
+
+
+def _as_number(value: Any, text: bool) -> float | None:
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    try:
+        return float(value) if text and isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def or_none(validator: Validator[T], wanted: str | None = None) -> Validator[T | None]:

@@ -59,8 +59,9 @@ class Request:
         return self.engine_on("cuda" if on_gpu else "cpu") or self.engines[0]
 
     def options_of(self, engine: Engine) -> dict[str, Any]:
-        """All options of an engine: the given ones, the others at their defaults."""
-        return {**engine.defaults(), **self.given}
+        """What the engine itself takes: the given options, the others at their defaults."""
+        chosen = {**engine.defaults(), **self.given}
+        return {name: value for name, value in chosen.items() if not engine.options[name].of_call}
 
     def order_for(self, graph: Any) -> Order:
         """The order of the neighbours in a graph; engines of a GPU look at the range of 64-bit weights alone."""

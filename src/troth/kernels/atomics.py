@@ -1,7 +1,7 @@
 """Atomic operations and prefetching for compiled kernels; Numba has none of its own on the CPU.
 
-Each takes an array and an unsigned index. ``compare_and_swap`` and ``fetch_add`` are sequentially consistent, ``load``
-and ``store`` are relaxed ("monotonic"): no tearing, never hoisted out of a loop, and no fence.
+Each takes an array and an unsigned index. ``compare_and_swap``, ``fetch_add`` and ``fetch_max`` are sequentially
+consistent, ``load`` and ``store`` are relaxed ("monotonic"): no tearing, never hoisted out of a loop, and no fence.
 """
 
 from __future__ import annotations
@@ -55,6 +55,13 @@ def compare_and_swap(typingctx, array, index, expected, value):
 def fetch_add(typingctx, array, index, value):
     """array[index] += value; return what was there before."""
     code = _at(lambda builder, at, value: builder.atomic_rmw("add", at, value, ordering="seq_cst"))
+    return array.dtype(array, types.uintp, array.dtype), code
+
+
+@intrinsic
+def fetch_max(typingctx, array, index, value):
+    """array[index] = max(array[index], value), of unsigned integers; return what was there before."""
+    code = _at(lambda builder, at, value: builder.atomic_rmw("umax", at, value, ordering="seq_cst"))
     return array.dtype(array, types.uintp, array.dtype), code
 
 
