@@ -116,7 +116,7 @@ def _blocks(kernel: Any, threads: int, waves: int = 1) -> int:
 
 
 def prices(
-    graph: Graph, order: Order, seed: int = 0, eps: float = 0.02, slack: float = 0.01, rounds: int | None = 32
+    graph: Graph, order: Order, seed: int = 0, eps: float = 0.02, slack: float = 0.02, rounds: int | None = 32
 ) -> Any:
     """The words of all items after the auction: the bits of the price << 32 | priority of the holder, 0 for none."""
     return _hold(graph, order, seed, eps, slack, rounds)[0]
@@ -184,7 +184,7 @@ def run(
     context: Context,
     *,
     eps: float = 0.02,
-    slack: float = 0.01,
+    slack: float = 0.02,
     rounds: int | None = 32,
     polish: int = 2,
 ) -> Result:
