@@ -205,7 +205,14 @@ def test_a_seed_decides_everything(spec):
 
 
 @pytest.mark.parametrize(
-    "spec", ["grid:rows=400,cols=700", "rmat:scale=14", "rgg:n=200000,degree=3,weights=near", "hubs:n=90000,hubs=3,degree=80000"]
+    "spec",
+    [
+        "grid:rows=400,cols=700",
+        "rmat:scale=14",
+        "rgg:n=200000,degree=3",
+        "rgg:n=200000,degree=3,weights=near",
+        "hubs:n=90000,hubs=3,degree=80000",
+    ],
 )
 def test_threads_do_not_matter(spec, monkeypatch):
     sums = set()

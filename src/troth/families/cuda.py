@@ -1,7 +1,8 @@
 """Seeded graphs made on a GPU: the arrays of ``troth.generate`` on the CPU, bit for bit.
 
 The module does for a GPU what ``families/host.py`` does for the CPU: ``lattice``, ``near``, ``drawn``, ``simple``,
-``weigh`` and ``weigh_near`` take the same arguments. All of it is integers, and doubles that are rounded as on the CPU (see the kernels).
+``weigh`` and ``weigh_near`` take the same arguments. All of it is integers, and doubles that are rounded as on the CPU
+(see the kernels).
 
 ``Graph.weight_range`` is left to be found when it is first asked for: only engines ask, and only for 64-bit weights,
 where it is one pass over them at the speed of the memory.

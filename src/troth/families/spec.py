@@ -190,7 +190,7 @@ class FamilyRequest(NamedTuple):
     def weigh(self, on: Any, indptr: Any, indices: Any) -> Any:
         """The weights of that structure, made by ``on``."""
         if RULES[self.weights].code == NEAR:
-            return structures.near_weights(on, indptr, indices, self.seed, self.kind, **self.params)
+            return structures.near_weights(on, (indptr, indices), self.seed, self.kind, **self.params)
         return on.weigh(indptr, indices, self.weights, self.seed, self.kind, self.high)
 
     @contextmanager

@@ -87,11 +87,9 @@ def rgg(on: ModuleType, seed: np.uint64, n: int, degree: float) -> Structure:
     return on.near(seed, n, *cells_and_reach(n, degree))
 
 
-def near_weights(
-    on: ModuleType, indptr: Any, indices: Any, seed: np.uint64, kind: np.dtype, n: int, degree: float
-) -> Any:
+def near_weights(on: ModuleType, structure: Structure, seed: np.uint64, kind: np.dtype, **params: Any) -> Any:
     """Weights of rgg by the rule "near"."""
-    return on.weigh_near(indptr, indices, seed, *cells_and_reach(n, degree), kind)
+    return on.weigh_near(*structure, seed, *cells_and_reach(**params), kind)
 
 
 def cells_and_reach(n: int, degree: float) -> tuple[int, int]:

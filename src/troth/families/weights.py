@@ -26,8 +26,8 @@ HIGH = 10  # the greatest weight of the rule "integers" where none is given
 
 
 class Rule(NamedTuple):
-    """A row of ``RULES``: the kernels' number for it, the type where none is asked for, what it does, and the one family
-    that it is for, where it is not for all."""
+    """A row of ``RULES``: the kernels' number for it, the type where none is asked for, what it does, and the one
+    family that it is for, where it is not for all."""
 
     code: int
     dtype: str
