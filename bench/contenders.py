@@ -9,8 +9,9 @@
   2/3 - eps approximation for maximum weight matching, Information Processing Letters 91, 2004
   (doi:10.1016/j.ipl.2004.05.007), who have it in the form that stops early and draws vertices by lot.
 
-A contender is a function from a graph of the host to mates; equal weights are taken in the order of the edges, or as
-the rows have them, so each is deterministic. No attempt is made at speed beyond Numba.
+A contender is a function from a graph of the host to mates, the same in every run: GPA takes equal weights in an order
+that is shuffled once and for all (in that of the rows it would find all pairs of a grid), and 2-augmentations take
+vertices by number. No attempt is made at speed beyond Numba.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from troth.families.draw import below
+from troth.order import mix64
+
 if TYPE_CHECKING:
     from troth.graph import Graph
 
-PASSES = 100  # of 2-augmentations, at most; a few dozen are usual
+PASSES = 100  # of 2-augmentations, at most; five are usual
+ROUNDING = 1e-12  # of the weights that are added and subtracted: a smaller gain may be none
 
 
 # ---- GPA ----
@@ -121,10 +126,19 @@ def _gpa_round(low, high, weight, mate):
     return matched
 
 
+@njit(cache=True)
+def _shuffle(items):
+    """Fisher and Yates, with hashes of the places as lots."""
+    for i in range(items.size - 1, 0, -1):
+        j = below(mix64(np.uint64(i)), i + 1)
+        items[i], items[j] = items[j], items[i]
+
+
 def gpa(graph: Graph) -> np.ndarray:
     """Mates by the Global Paths Algorithm, until no edge is left between vertices without a mate."""
     rows = np.repeat(np.arange(graph.n, dtype=np.int32), np.diff(graph.indptr))
     once = np.flatnonzero(rows < graph.indices)
+    _shuffle(once)
     weight = graph.weights[once].astype(np.float64)
     order = np.argsort(-weight, kind="stable")
     low, high, weight = rows[once][order], graph.indices[once][order], weight[order]
@@ -163,8 +177,9 @@ def _augment_free(v, indptr, indices, weights, mate, held):
         u, w = indices[e], np.float64(weights[e])
         if w - held[u] > best:
             best, chosen, chosen_weight = w - held[u], u, w
-    if chosen >= 0:
-        _match(v, chosen, chosen_weight, mate, held)
+    if best <= ROUNDING * chosen_weight:
+        return 0.0
+    _match(v, chosen, chosen_weight, mate, held)
     return best
 
 
@@ -199,7 +214,7 @@ def _augment_edge(p, q, indptr, indices, weights, mate, held, stamp, beside):
         elif gain > gain2 and cost != cost1:
             gain2, end2, weight2 = gain, u, w
     if gain1 - middle > best:
-        best, p_end, p_weight, q_end = gain1 - middle, end1, weight1, -1
+        best, p_end, p_weight, q_end, q_weight = gain1 - middle, end1, weight1, -1, 0.0
     for e in range(indptr[q], indptr[q + 1]):
         u, w = indices[e], np.float64(weights[e])
         if u == p:
@@ -211,11 +226,12 @@ def _augment_edge(p, q, indptr, indices, weights, mate, held, stamp, beside):
             other, end, weight = gain2, end2, weight2
         if gain + other - middle > best:
             best, p_end, p_weight, q_end, q_weight = gain + other - middle, end, weight, u, w
-    if best > 0.0:
-        if p_end >= 0:
-            _match(p, p_end, p_weight, mate, held)
-        if q_end >= 0:
-            _match(q, q_end, q_weight, mate, held)
+    if best <= ROUNDING * (p_weight + q_weight):  # what is subtracted is less
+        return 0.0
+    if p_end >= 0:
+        _match(p, p_end, p_weight, mate, held)
+    if q_end >= 0:
+        _match(q, q_end, q_weight, mate, held)
     return best
 
 

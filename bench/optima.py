@@ -9,7 +9,7 @@ finds those that ``near-optimal`` needs and that are not kept yet, by ``lemon/op
 LEMON computes with whole numbers. Whole weights go in as they are; fractions times the power of two that takes the
 heaviest into 2^39..2^40, rounded (fewer bits where a sum would not fit). Uniform float32 weights, multiples of 2^-24,
 are exact so; in general every weight is off by at most 2^-40 of the heaviest, and the matching that is found by at most
-n times that. The weight that is kept is the exact sum of its true weights.
+n times that. The weight that is kept is the sum of its true weights.
 """
 
 from __future__ import annotations

@@ -24,8 +24,9 @@ METHOD = (
     "with 2-augmentations until none gains; and the auction, where this version has it. Suitor and the auction are "
     "engines of troth, on all threads; the others are plain versions of our own, compiled by Numba, on one thread, "
     "timed from the graph to the mates. The optimum was found by LEMON, with a dual solution that proves it, and is "
-    "kept with the results, by graph and digest; fractions were scaled to whole numbers of 40 bits for that. The proven "
-    "share is what troth certifies of a matching without knowing the optimum. Milliseconds, least of the repeats."
+    "kept with the results, by graph and digest; fractions were scaled to whole numbers of 40 bits for that. The "
+    "proven share is what troth certifies of a matching without knowing the optimum. Milliseconds, least of the "
+    "repeats."
 )
 OPTIMUM = "optimum"
 SUITOR = "suitor@cpu"
