@@ -192,6 +192,8 @@ def _proven(names: list[str], found: dict[str, dict[str, dict[str, Any]]], page:
 
 def _line(title: str, rows: dict[str, dict[str, Any]], names: list[str], shares: dict[str, float]) -> dict[str, Any]:
     """A graph: share, proven share and time of every algorithm, in one cell each."""
+    from bench.report import show
+
     first = next(iter(rows.values()))
     line = {"graph": title, "vertices": first["n"], "edges": first["m"]}
     for name in names:
@@ -199,7 +201,7 @@ def _line(title: str, rows: dict[str, dict[str, Any]], names: list[str], shares:
         parts = [
             f"{shares[label(name)]:.2f} %" if label(name) in shares else "",
             f"{100 * row['ratio']:.1f} % proven" if row else "",
-            f"{row['ms']:.3g} ms" if row else "",
+            f"{show(row['ms'])} ms" if row else "",
         ]
         line[label(name)] = ", ".join(filter(None, parts))
     return line
