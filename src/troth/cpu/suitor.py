@@ -41,7 +41,7 @@ from troth.kernels.atomics import load, prefetch
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.sort import radix_sort
 from troth.kernels.team import chunks, run_team, thread_count
-from troth.order import MASK, ONE, PRIORITY_BITS, Order, prefix, priority, vertex
+from troth.order import MASK, ONE, PRIORITY_BITS, Order, is_scrambled, prefix, priority, vertex
 from troth.rows import Rows, rows_of, sort_rows
 
 TWO = np.uint64(2)
@@ -75,11 +75,20 @@ def make_keys(rows, order, start, stop, keys):
 
     ``priority`` written out in 32-bit arithmetic: 16 lanes of a vector register instead of 8.
     """
+    _make_keys(rows, order, order.classes, start, stop, keys)
+
+
+@inlined
+def _make_keys(rows, order, classes, start, stop, keys):
     flip, mul1, mul2 = np.uint32(order.flip), np.uint32(order.mul1), np.uint32(order.mul2)
-    for i in range(stop - start):
-        x = np.uint32(np.uint32(np.uint32(rows.indices[start + i]) ^ flip) * mul1)
-        x ^= np.uint32(np.uint64(x) >> order.shift)
-        keys[i] = prefix(rows.bits[start + i], order) << PRIORITY_BITS | np.uint64(np.uint32(x * mul2))
+    if classes is None:  # known when compiling
+        for i in range(stop - start):
+            x = np.uint32(np.uint32(np.uint32(rows.indices[start + i]) ^ flip) * mul1)
+            x ^= np.uint32(np.uint64(x) >> order.shift)
+            keys[i] = prefix(rows.bits[start + i], order) << PRIORITY_BITS | np.uint64(np.uint32(x * mul2))
+    else:
+        for i in range(stop - start):
+            keys[i] = prefix(rows.bits[start + i], order) << PRIORITY_BITS | priority(order, rows.indices[start + i])
 
 
 @inlined
@@ -294,7 +303,7 @@ def goes_down(order: Order) -> bool:
 def goes_in_waves(graph: Any, order: Order) -> bool:
     """Whether weights are equal, priorities scrambled, and rows long enough."""
     least, greatest, _ = graph.bits_range()
-    return least == greatest and order.shift == 16 and 2 * graph.m > DENSE * graph.n
+    return least == greatest and order.classes is None and is_scrambled(order) and 2 * graph.m > DENSE * graph.n
 
 
 def propose_in_waves(
