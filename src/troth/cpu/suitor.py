@@ -41,7 +41,7 @@ from troth.kernels.atomics import load, prefetch
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.sort import radix_sort
 from troth.kernels.team import chunks, run_team, thread_count
-from troth.order import MASK, ONE, PRIORITY_BITS, Order, is_scrambled, prefix, priority, vertex
+from troth.order import MASK, ONE, PRIORITY_BITS, MOST_CLASS, Order, is_scrambled, prefix, priority, vertex
 from troth.rows import Rows, rows_of, sort_rows
 
 TWO = np.uint64(2)
@@ -50,6 +50,8 @@ TILE = np.uint64(4096)  # keys made at a time
 NEAR = np.uint64(2**15)  # ids this close are likely to share the cache
 DENSE = 8  # mean degree above which equal weights go in waves; below it, rows are too short to be worth a jump
 WAVE_BITS = 5  # at most 32 waves
+CLASS_BITS = 5  # a class of vertices goes in at most 32 of them
+SAMPLE = 2**13  # vertices whose classes are counted, about
 
 
 class Scratch(NamedTuple):
@@ -182,12 +184,11 @@ def propose_all(worker, cursor, chunk, rows, order, down, scratch, offers):
 
 
 @kernel
-def find_waves(worker, cursor, chunk, order, first, bits, waves):
-    """In which of 2^bits waves vertices first, first + 1, ... make their offers: wave 0 has the highest priorities."""
-    last = (ONE << bits) - ONE
+def find_waves(worker, cursor, chunk, order, first, table, shift, waves):
+    """In which wave vertices first, first + 1, ... make their offers: ``table`` says so by the upper bits."""
     for start, stop in chunks(cursor, chunk, waves.size):
         for i in range(np.uint64(start), np.uint64(stop)):
-            waves[i] = last - (priority(order, np.uint64(first) + i) >> (PRIORITY_BITS - bits))
+            waves[i] = table[priority(order, np.uint64(first) + i) >> shift]
 
 
 @kernel
@@ -303,7 +304,22 @@ def goes_down(order: Order) -> bool:
 def goes_in_waves(graph: Any, order: Order) -> bool:
     """Whether weights are equal, priorities scrambled, and rows long enough."""
     least, greatest, _ = graph.bits_range()
-    return least == greatest and order.classes is None and is_scrambled(order) and 2 * graph.m > DENSE * graph.n
+    return least == greatest and is_scrambled(order) and 2 * graph.m > DENSE * graph.n
+
+
+def plan_waves(order: Order, bits: int) -> tuple[np.ndarray, int]:
+    """2^bits waves of falling priority and about equal size: ``table[priority >> shift]`` is the number of the wave.
+
+    Scrambled priorities are spread evenly. With classes only those of one class are; how many have which class, a
+    sample tells.
+    """
+    if order.classes is None:
+        return np.arange(1 << bits, dtype=np.uint8)[::-1].copy(), 32 - bits
+    parts = min(CLASS_BITS, int(order.bits))
+    sample = order.classes[:: max(1, len(order.classes) // SAMPLE)]
+    sizes = np.repeat(np.bincount(sample, minlength=MOST_CLASS + 1), 1 << parts)
+    above = sizes[::-1].cumsum()[::-1] - sizes
+    return ((above << bits) // sizes.sum()).astype(np.uint8), int(order.bits) - parts
 
 
 def propose_in_waves(
@@ -316,13 +332,14 @@ def propose_in_waves(
     """
     n, threads = len(visits), len(scratch.queue)
     bits = min(WAVE_BITS, max(1, (len(offers.state) >> 12).bit_length()))  # thousands in a wave
+    table, shift = plan_waves(order, bits)
     waves = np.empty(n, np.uint8)
-    run_team(find_waves, n, threads, order, first, np.uint64(bits), waves)
+    run_team(find_waves, n, threads, order, first, table, np.uint64(shift), waves)
     ends = np.bincount(waves, minlength=1 << bits).cumsum()
     _, visits[:] = radix_sort(waves, np.arange(first, first + n, dtype=np.int32), threads)
     counts, begin = [], 0
     for wave, end in enumerate(ends.tolist()):
-        ceiling = np.uint64((1 << 32) - (wave << (32 - bits)))  # the least priority of the waves before
+        ceiling = np.uint64(np.count_nonzero(table >= wave) << shift)  # the least priority of the waves before
         some = visits[begin:end]
         counts += run_team(propose_wave, len(some), threads, rows, order, some, ceiling, scratch, offers)
         begin = end
