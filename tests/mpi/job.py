@@ -31,7 +31,7 @@ from troth.cli import main
 from troth.mpi import loading
 from troth.ranks import shared
 
-TIES = ("hash", "low", "high")
+TIES = ("hash", "low", "high", "degree")
 ENGINES = (
     ("suitor", {}),
     ("suitor", {"threads": 2}),

@@ -41,7 +41,7 @@ from troth.kernels.atomics import load, prefetch
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.sort import radix_sort
 from troth.kernels.team import chunks, run_team, thread_count
-from troth.order import MASK, ONE, PRIORITY_BITS, MOST_CLASS, Order, is_scrambled, prefix, priority, vertex
+from troth.order import MASK, MOST_CLASS, ONE, PRIORITY_BITS, Order, is_scrambled, prefix, priority, vertex
 from troth.rows import Rows, rows_of, sort_rows
 
 TWO = np.uint64(2)
