@@ -9,7 +9,7 @@ from troth import reference
 from troth.api.opening import as_graph
 from troth.contract import Context
 from troth.cpu import suitor
-from troth.cpu.suitor import DENSE, GROUP, TILE, goes_in_waves, plan_waves, run
+from troth.cpu.suitor import DENSE, GROUP, SAMPLE, TILE, goes_in_waves, plan_waves, run
 from troth.graph import Graph
 from troth.kernels import team
 from troth.order import priorities
@@ -75,6 +75,17 @@ def test_waves_of_every_number():
         wanted = troth.match(graph, algorithm="greedy").mate.tolist()
         for threads in (1, 8):
             assert troth.match(graph, threads=threads).mate.tolist() == wanted
+
+
+def test_classes_that_no_sample_has_go_in_the_last_wave():
+    """Ranks count the waves, and so each must come to the same number."""
+    classes = np.full(3 * SAMPLE, 200, np.uint8)
+    classes[1] = 7
+    graph = build([(0, 1, 1)], len(classes))
+    order = order_of(graph, "degree")._replace(classes=classes)
+    table, shift = plan_waves(order, 4)
+    assert table.max() == 15
+    assert table[priorities(order, graph.n) >> np.uint64(shift)][1] == 15
 
 
 @pytest.mark.parametrize("ties", ["hash", "degree"])

@@ -319,7 +319,9 @@ def plan_waves(order: Order, bits: int) -> tuple[np.ndarray, int]:
     sample = order.classes[:: max(1, len(order.classes) // SAMPLE)]
     sizes = np.repeat(np.bincount(sample, minlength=MOST_CLASS + 1), 1 << parts)
     above = sizes[::-1].cumsum()[::-1] - sizes
-    return ((above << bits) // sizes.sum()).astype(np.uint8), int(order.bits) - parts
+    # Those of lower classes than any in the sample go last.
+    table = np.minimum((above << bits) // sizes.sum(), (1 << bits) - 1)
+    return table.astype(np.uint8), int(order.bits) - parts
 
 
 def propose_in_waves(
