@@ -103,6 +103,16 @@ def agreement(comm, cases: str, every: str, each: str) -> None:
                     check(part, *engine, ties, *right)
 
 
+def waves(comm) -> None:
+    """Equal weights, and degrees of which some are rare: ranks that share memory go in waves together."""
+    graph = troth.generate("erdos-renyi", n=20_000, degree=16, weights="unit")
+    part = mpi.from_graph(graph)
+    for ties in ("hash", "degree"):
+        answer = troth.match(graph, device="cpu", threads=1, ties=ties).mate
+        for options in ({}, {"threads": 2}, {"share": False}):
+            assert mpi.match(part, ties=ties, **options).whole().tolist() == answer.tolist(), (ties, options)
+
+
 def families(comm, folder: str) -> None:
     """Graphs made in place and graphs read by rows are those of one process; larger ones agree, too."""
     engines = cycle(ENGINES)
