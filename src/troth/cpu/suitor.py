@@ -22,8 +22,9 @@ What is added to Algorithm 3, none of which changes the matching:
 Wide weights (``order.lossy``): equal prefixes are settled by the exact weights, found in v's own sorted row. The
 second choice of the stream may then be wrong and is not used.
 
-Memory: 12 bytes a vertex (word and mate), 22 in waves; ``presort`` also copies the graph. Cost: about 1.5 looks at each
-row on random weights; O(m Delta) at worst, O(m) after the sort with ``presort=True``.
+Memory: 12 bytes a vertex (word and mate), 22 in waves; ``presort`` also copies the graph. ``ties="degree"`` has one byte
+more. Cost: about 1.5 looks at each row on random weights; O(m Delta) at worst, O(m) after the sort with
+``presort=True``.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def new_scratch(threads: int) -> Scratch:
 def make_keys(rows, order, start, stop, keys):
     """keys[i] = (prefix, priority of the neighbour) of entry start + i.
 
-    ``priority`` written out in 32-bit arithmetic: 16 lanes of a vector register instead of 8.
+    ``priority`` written out in 32-bit arithmetic: 16 lanes of a vector register instead of 8. Where classes have to be
+    fetched that is no faster.
     """
     _make_keys(rows, order, order.classes, start, stop, keys)
 
@@ -185,7 +187,7 @@ def propose_all(worker, cursor, chunk, rows, order, down, scratch, offers):
 
 @kernel
 def find_waves(worker, cursor, chunk, order, first, table, shift, waves):
-    """In which wave vertices first, first + 1, ... make their offers: ``table`` says so by the upper bits."""
+    """In which wave vertices first, first + 1, ... make their offers: ``table`` tells, by the priority's upper bits."""
     for start, stop in chunks(cursor, chunk, waves.size):
         for i in range(np.uint64(start), np.uint64(stop)):
             waves[i] = table[priority(order, np.uint64(first) + i) >> shift]

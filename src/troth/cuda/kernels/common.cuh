@@ -40,7 +40,7 @@ __device__ __forceinline__ u32 priority(const Order& order, u32 v) {
     if (order.classes) {
         x &= order.mask;
         x ^= x >> order.shift;
-        return (u32)order.classes[v] << order.bits | (x * order.mul2 & order.mask);
+        return (u32)__ldg(order.classes + v) << order.bits | (x * order.mul2 & order.mask);
     }
     x ^= (x >> 16) & order.fold;
     return x * order.mul2;
