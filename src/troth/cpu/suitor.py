@@ -22,8 +22,8 @@ What is added to Algorithm 3, none of which changes the matching:
 Wide weights (``order.lossy``): equal prefixes are settled by the exact weights, found in v's own sorted row. The
 second choice of the stream may then be wrong and is not used.
 
-Memory: 12 bytes a vertex (word and mate), 22 in waves; ``presort`` also copies the graph. ``ties="degree"`` has one byte
-more. Cost: about 1.5 looks at each row on random weights; O(m Delta) at worst, O(m) after the sort with
+Memory: 12 bytes a vertex (word and mate), 22 in waves, one more with ``ties="degree"``; ``presort`` also copies the
+graph. Cost: about 1.5 looks at each row on random weights; O(m Delta) at worst, O(m) after the sort with
 ``presort=True``.
 """
 
