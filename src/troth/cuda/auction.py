@@ -6,8 +6,8 @@ one pass over the rows, with no price read; ``hold_auction`` does all else. Its 
 twice a round: bids are made from the prices of the last round, and then count. The host waits for nothing.
 
 *Rows.* 2^shift lanes read a row, about four entries each; a warp reads one of more than ``ENTRIES`` for each of them,
-and rows of more than ``PIECE`` entries are cut into pieces, for a warp each, so that no hub is one warp's alone. A price
-is read only where the weight itself could be among the two best.
+and rows of more than ``PIECE`` entries are cut into pieces, for a warp each, so that no hub is one warp's alone. A
+price is read only where the weight itself could be among the two best.
 
 *Then* the heaviest matching on the arcs (``paths.py``), merged with Suitor's; exchanges and completion
 (``augment.py``).
