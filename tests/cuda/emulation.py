@@ -39,11 +39,14 @@ def array_of(found) -> Array:
 
 
 fake_cupy = SimpleNamespace(
-    empty=lambda shape, dtype: array_of(np.full(np.prod(shape, dtype=int) * np.dtype(dtype).itemsize, 0xA5, np.uint8))
-    .view(dtype)
-    .reshape(shape),
+    empty=lambda shape, dtype: (
+        array_of(np.full(np.prod(shape, dtype=int) * np.dtype(dtype).itemsize, 0xA5, np.uint8))
+        .view(dtype)
+        .reshape(shape)
+    ),
     zeros=lambda shape, dtype: array_of(np.zeros(shape, dtype)),
     full=lambda shape, value, dtype: array_of(np.full(shape, value, dtype)),
+    asarray=lambda array: array_of(np.array(array)),
 )
 
 
@@ -51,7 +54,10 @@ class FakeMemory:
     """``Memory`` of ``kernels/launch.py``, filled with a pattern; what lies behind an array is checked at the end."""
 
     def __init__(self, zeros, others) -> None:
-        self.arrays = {name: np.full(-(-size // 16) * 2 + 8, 0xA5A5A5A5A5A5A5A5, np.uint64) for name, size in (zeros | others).items()}
+        self.arrays = {
+            name: np.full(-(-size // 16) * 2 + 8, 0xA5A5A5A5A5A5A5A5, np.uint64)
+            for name, size in (zeros | others).items()
+        }
         self.sizes, self.zeroed = zeros | others, list(zeros)
 
     def clear(self):
@@ -68,7 +74,7 @@ class FakeMemory:
     def __del__(self) -> None:
         for name, array in self.arrays.items():
             if not (array.view(np.uint8)[self.sizes[name] :] == 0xA5).all():
-                print(f"emulation: something was written behind {name!r}", flush=True)  # noqa: T201
+                print(f"emulation: something was written behind {name!r}", flush=True)
                 FakeMemory.damage = True
 
     damage = False
@@ -115,8 +121,10 @@ def load(stem: str, expressions: tuple[str, ...], constants: tuple[str, ...]) ->
     # min, max and the like come from the header; nothing else is changed.
     lines = [f'#include "{HEADER}"', text]
     for i, name in enumerate(expressions):
-        lines.append(f'extern "C" void emu_launch_{i}(unsigned g, unsigned b, int c, unsigned s, void** a) {{ emu_launch({name}, g, b, c, s, a); }}')
-        lines.append(f'extern "C" int emu_sizes_{i}(int* s) {{ return emu_sizes({name}, s); }}')
+        words = "unsigned grid, unsigned block, int together, unsigned seed, void** args"
+        call = f"emu_launch({name}, grid, block, together, seed, args)"
+        lines.append(f'extern "C" void emu_launch_{i}({words}) {{ {call}; }}')
+        lines.append(f'extern "C" int emu_sizes_{i}(int* sizes) {{ return emu_sizes({name}, sizes); }}')
     code = "\n".join(lines)
     flags = (*FLAGS, *(option for option in (*OPTIONS, *constants) if option.startswith("-D")))
     digest = hashlib.sha256((code + HEADER.read_text() + str(flags)).encode()).hexdigest()[:24]
@@ -150,6 +158,7 @@ def emulated(*modules, blocks: int = 2, seed: int = 0):
         "launch": launch,
         "launch_cooperative": launch_cooperative,
         "Memory": FakeMemory,
+        "DeviceClock": lambda: SimpleNamespace(stop=lambda: 0.0),
         "resident": lambda kernel, block: blocks,
     }
     Kernel.seed, FakeMemory.damage = seed, False

@@ -2,14 +2,14 @@
 
 *Prices.* The word of an item is the bid of its holder and the holder's priority, so a bid is an atomic maximum, and the
 word that it returns tells who lost: exactly one vertex a bid, or none. ``open_auction`` finds everybody's first bid by
-one pass over the rows, with no price read; ``hold_auction`` does all else. Its blocks all run at one time and meet twice
-a round: bids are made from the prices of the last round, and then count. The host waits for nothing.
+one pass over the rows, with no price read; ``hold_auction`` does all else. Its blocks all run at one time and meet
+twice a round: bids are made from the prices of the last round, and then count. The host waits for nothing.
 
-*Rows.* 2^shift lanes read a row, about four entries each; a warp reads one of more than ``ENTRIES`` for each of them, and
-rows of more than ``PIECE`` entries are cut into pieces, for a warp each, so that no hub is one warp's alone. A price is
-read only where the weight itself could be among the two best.
+*Rows.* 2^shift lanes read a row, about four entries each, and more lanes where few vertices are active; a warp reads
+one of more than ``ENTRIES`` for each of them, and rows of more than ``PIECE`` entries are cut into pieces, for a warp
+each, so that no hub is one warp's alone. A price is read only where the weight itself could be among the two best.
 
-*Then* the heaviest matching on the arcs (``paths.py``), merged with Suitor's; exchanges and completion (``augment.py``).
+*Then* the heaviest matching on the arcs (``paths.py``), merged with Suitor's; exchanges, completion (``augment.py``).
 
 Memory: 32 bytes a vertex beside the mates; Suitor, which runs first, takes 50.
 """

@@ -4,8 +4,8 @@ A round of exchanges: every vertex has found its two best arms (``arms`` in ``au
 free vertex decides on its wish and puts its claim on the pairs that it would change, by an atomic maximum. Wishes that
 did not get all their claims are withdrawn, and the others come true.
 
-``complete``: rounds in which the free vertices that have free neighbours choose the best, and those that chose each other
-are matched. These are few after an exchange. The blocks all run at one time and meet, so the host waits for nothing.
+``complete``: rounds in which the free vertices that have free neighbours choose the best, and those that chose each
+other are matched. These are few after an exchange. The blocks all run at one time and meet: the host waits for nothing.
 
 Memory: 12 bytes a vertex.
 """
@@ -41,7 +41,7 @@ CONSTANTS = (
     *define(BLOCK=BLOCK, ENTRIES=ENTRIES, UNITS_BYTES=UNITS.itemsize),
     *define(CONTROL_BYTES=CONTROL_BYTES, WISH_BYTES=WISH_BYTES),
 )
-PROGRAMS = {
+PROGRAMS: dict[tuple[str, str], tuple[str, ...]] = {
     ("exchange", number): (f"wish<{number}>", "withdraw", "exchange") for number in (*WORDS.values(), *FLOATS.values())
 }
 PROGRAMS |= {("complete", word): ("list_free", f"complete<{word}>") for word in WORDS.values()}
