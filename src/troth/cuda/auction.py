@@ -25,7 +25,7 @@ import numpy as np
 from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.cuda import suitor
-from troth.cuda.augment import complete, exchange, lanes_shift
+from troth.cuda.augment import ENTRIES, complete, exchange, lanes_shift
 from troth.cuda.paths import heaviest_on_paths, numbers_of
 from troth.graph import Graph
 from troth.kernels.launch import (
@@ -44,7 +44,6 @@ from troth.kernels.launch import (
 from troth.order import ORDER_CONSTANTS, Order, as_argument, make_order
 
 BLOCK = 256
-ENTRIES = 16  # of a row that each of a group's lanes reads at most
 PIECE = 1024  # entries of a piece of a longer row
 CONTROL_BYTES = 4 * 3 * 8 + 8  # of the kernels' struct
 UNLIMITED = 2**31 - 1  # rounds; they end long before

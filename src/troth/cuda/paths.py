@@ -63,7 +63,8 @@ def numbers_of(weights: Any) -> Any:
 
 def units_argument(graph: Graph) -> np.ndarray:
     """The units in which weights are added up, as a struct that kernels take by value."""
-    return struct(UNITS, *make_units(graph, room=UNIT_ROOM))
+    units = make_units(graph, room=UNIT_ROOM)
+    return struct(UNITS, int(units.exponent), units.first, units.second)
 
 
 def heaviest_on_paths(graph: Graph, seed: int, first: Any, second: Any, oriented: bool = False) -> Any:
