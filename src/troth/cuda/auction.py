@@ -5,12 +5,11 @@ word that it returns tells who lost: exactly one vertex a bid, or none. ``open_a
 one pass over the rows, with no price read; ``hold_auction`` does all else. Its blocks all run at one time and meet
 twice a round: bids are made from the prices of the last round, and then count. The host waits for nothing.
 
-*Rows.* 2^shift lanes read a row, about four entries each; a warp reads one of more than ``ENTRIES`` for each of them,
-and rows of more than ``PIECE`` entries are cut into pieces, for a warp each, so that no hub is one warp's alone. A
-price is read only where the weight itself could be among the two best.
+*Rows.* 2^shift lanes read a row, about four entries each, and more lanes where few vertices are active; a warp reads
+one of more than ``ENTRIES`` for each of them, and rows of more than ``PIECE`` entries are cut into pieces, for a warp
+each, so that no hub is one warp's alone. A price is read only where the weight itself could be among the two best.
 
-*Then* the heaviest matching on the arcs (``paths.py``), merged with Suitor's; exchanges and completion
-(``augment.py``).
+*Then* the heaviest matching on the arcs (``paths.py``), merged with Suitor's; exchanges, completion (``augment.py``).
 
 Memory: 32 bytes a vertex beside the mates; Suitor, which runs first, takes 50.
 """
@@ -26,7 +25,7 @@ import numpy as np
 from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.cuda import suitor
-from troth.cuda.augment import complete, exchange, lanes_shift
+from troth.cuda.augment import ENTRIES, complete, exchange, lanes_shift
 from troth.cuda.paths import heaviest_on_paths, numbers_of
 from troth.graph import Graph
 from troth.kernels.launch import (
@@ -45,7 +44,6 @@ from troth.kernels.launch import (
 from troth.order import ORDER_CONSTANTS, Order, as_argument, by_degree, make_order
 
 BLOCK = 256
-ENTRIES = 16  # of a row that each of a group's lanes reads at most
 PIECE = 1024  # entries of a piece of a longer row
 CONTROL_BYTES = 4 * 3 * 8 + 8  # of the kernels' struct
 UNLIMITED = 2**31 - 1  # rounds; they end long before
@@ -178,7 +176,7 @@ def _polish(graph: Graph, order: Order, seed: int, mate: Any, rounds: int) -> No
     """Rounds of exchanges, in ``mate``; after the first only those look whose pairs were claimed."""
     cp, n = cupy(), graph.n
     held, found = cp.empty(n, np.float32), cp.empty((n, 2), np.uint64)
-    looks, touched = cp.ones(n, np.uint8), cp.empty(n, np.uint8)
+    looks, touched = cp.full(n, 1, np.uint8), cp.empty(n, np.uint8)
     for _ in range(rounds):
         arms(graph, seed, mate, looks, held, found)
         exchange(graph, order, seed, mate, looks, held, found, touched)

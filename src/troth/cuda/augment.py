@@ -5,8 +5,7 @@ free vertex decides on its wish and puts its claim on the pairs that it would ch
 did not get all their claims are withdrawn, and the others come true.
 
 ``complete``: rounds in which the free vertices that have free neighbours choose the best, and those that chose each
-other are matched. These are few after an exchange. The blocks all run at one time and meet, so the host waits for
-nothing.
+other are matched. These are few after an exchange. The blocks all run at one time and meet: the host waits for nothing.
 
 Memory: 12 bytes a vertex.
 """
@@ -65,7 +64,7 @@ def exchange(graph: Graph, order: Order, seed: int, mate: Any, looks: Any, held:
     control, claims, centres = memory["control"], memory["claims"], memory["centres"]
     rows = graph.indptr, graph.indices, numbers_of(graph.weights), np.int64(n)
     orders = as_argument(order), as_argument(make_order("hash", seed)), np.uint64(seed)
-    touched.data.memset_async(0, n)
+    touched.fill(0)
     given = units_argument(graph), *orders, mate, looks, held, arms
     launch(wish, n, *rows, *given, claims, touched, centres, control, block=BLOCK)
     blocks = (min(resident(withdraw, BLOCK), -(-n // BLOCK)),)

@@ -107,12 +107,14 @@ struct Chooser {
     __device__ __forceinline__ u32 mask(u32 u) const { return (u32)(hash1(seed, BID, u) >> 32); }
     __device__ __forceinline__ float price(u32 v) const { return __ldcg(prices + ((u64)v << spread)); }
 
-    // One lane's part of some entries, those at lane, lane + lanes, ...; without PRICED all prices are 0. Four entries
-    // are on their way at a time. A price is read only where the value itself would be among the best two.
+    // One lane's part of some entries, those at lane, lane + lanes, ..., `count` in all; `most` is the greatest count in
+    // the warp, all of which calls it. Without PRICED all prices are 0. Four entries are on their way at a time; a price
+    // is read only where the value itself reaches what two entries of one lane of the group have.
     template <bool PRICED>
-    __device__ __forceinline__ Two read(i64 begin, i32 count, int lane, int lanes, u32 mask) const {
+    __device__ __forceinline__ Two read(i64 begin, i32 count, i32 most, int lane, int lanes, u32 mask) const {
         Two two = {0, 0};
-        for (i32 at = lane; at < count; at += 4 * lanes) {
+        u32 floor = 1;
+        for (i32 at = lane; most > 0; at += 4 * lanes, most -= 4 * lanes) {
             u32 v[4];
             float profit[4];
 #pragma unroll
@@ -125,17 +127,26 @@ struct Chooser {
                 float paid[4];
 #pragma unroll
                 for (int k = 0; k < 4; ++k) {
-                    bool asks = profit[k] > 0.0f && __float_as_uint(profit[k]) >= high(two.second);
-                    paid[k] = asks ? price(v[k]) : profit[k];
+                    paid[k] = __float_as_uint(profit[k]) >= floor ? price(v[k]) : profit[k];
                 }
 #pragma unroll
                 for (int k = 0; k < 4; ++k) profit[k] -= paid[k];
             }
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
-                if (profit[k] > 0.0f) two.add(pack(__float_as_uint(profit[k]), priority(mixing, v[k] ^ mask)));
+                u32 bits = __float_as_uint(profit[k]);
+                if (profit[k] > 0.0f && bits >= floor) two.add(pack(bits, priority(mixing, v[k] ^ mask)));
+            }
+            if (most > 4 * lanes) {
+                floor = max(floor, high(two.second));
+                __syncwarp();
+                if (PRICED && lanes == WARP) floor = warp_max(floor);
+                for (int step = lanes / 2; PRICED && lanes < WARP && step; step /= 2) {
+                    floor = max(floor, __shfl_xor_sync(FULL, floor, step));
+                }
             }
         }
+        __syncwarp();
         return two;
     }
 
@@ -145,7 +156,8 @@ struct Chooser {
     __device__ __forceinline__ Two best_two(i64 begin, i32 count, int shift, u32 mask) const {
         int lanes = 1 << shift, lane = lane_id() & (lanes - 1);
         bool wide = count > ENTRIES << shift;
-        Two two = read<PRICED>(begin, wide ? 0 : count, lane, lanes, mask).of_group(lanes);
+        i32 size = wide ? 0 : count, most = (i32)warp_max((u32)size);
+        Two two = read<PRICED>(begin, size, most, lane, lanes, mask).of_group(lanes);
         u32 left = __ballot_sync(FULL, wide && lane == 0);
         while (left) {
             int from = __ffs(left) - 1;
@@ -153,7 +165,7 @@ struct Chooser {
             i64 its_begin = __shfl_sync(FULL, begin, from);
             i32 its_count = __shfl_sync(FULL, count, from);
             u32 its_mask = __shfl_sync(FULL, mask, from);
-            Two found = read<PRICED>(its_begin, its_count, (int)lane_id(), WARP, its_mask).of_group(WARP);
+            Two found = read<PRICED>(its_begin, its_count, its_count, (int)lane_id(), WARP, its_mask).of_group(WARP);
             if ((int)lane_id() >> shift == from >> shift) two = found;
         }
         return two;
@@ -167,7 +179,7 @@ struct Chooser {
             i64 begin = indptr[u], size = indptr[u + 1] - begin, from = (p - first) * PIECE;
             u32 parts = (u32)((size + PIECE - 1) / PIECE), others = 0;
             i32 count = (i32)min(PIECE, size - from);
-            Two two = read<PRICED>(begin + from, count, (int)lane_id(), WARP, mask(u)).of_group(WARP);
+            Two two = read<PRICED>(begin + from, count, count, (int)lane_id(), WARP, mask(u)).of_group(WARP);
             if (lane_id() == 0) {
                 longs.best[2 * p] = two.best;
                 longs.best[2 * p + 1] = two.second;
@@ -253,7 +265,6 @@ __global__ void __launch_bounds__(BLOCK, 4) hold_auction(
         Scale scale, Order order, Order mixing, u64 seed, float eps, double slack, i64 rounds, Longs all_longs, u64* state,
         u32* active, u32* targets, u64* words, Control* control) {
     Chooser<T> choose = {indptr, indices, weights, scale, mixing, seed, (const float*)state + 1, 1};
-    bool leads = (lane_id() & ((1 << shift) - 1)) == 0;
     u32 met = 0, round = 1;
     u64 paid = 0;
     for (; round <= rounds; ++round) {
@@ -278,13 +289,16 @@ __global__ void __launch_bounds__(BLOCK, 4) hold_auction(
             choose.template read_longs<true>(longs, pieces, [&](u32 u, u32 slot, const Two& two) {
                 unmet += make_bid<true>(choose, order, eps, u, two, n + slot, targets, words);
             });
-            for (i64 at = thread_id() - lane_id(); at >> shift < count; at += thread_count()) {
-                i64 i = (at + lane_id()) >> shift;
+            int wide = (int)shift;  // where few are active, more lanes read a row
+            while (wide < 5 && count << (wide + 1) <= thread_count()) ++wide;
+            bool leads = (lane_id() & ((1 << wide) - 1)) == 0;
+            for (i64 at = thread_id() - lane_id(); at >> wide < count; at += thread_count()) {
+                i64 i = (at + lane_id()) >> wide;
                 u32 u = i < count ? __ldcg(now + i) : 0;
                 i64 begin = i < count ? indptr[u] : 0;
                 i32 size = i < count ? (i32)(indptr[u + 1] - begin) : 0;
                 __syncwarp();
-                Two two = choose.template best_two<true>(begin, size, (int)shift, choose.mask(u));
+                Two two = choose.template best_two<true>(begin, size, wide, choose.mask(u));
                 if (leads && i < count) unmet += make_bid<true>(choose, order, eps, u, two, i, targets, words);
             }
             add_up_block(&control->unmet[round % 3], unmet);

@@ -187,15 +187,17 @@ __global__ void list_free(i64 n, const i64* __restrict__ indptr, const i32* __re
 // found none leave. `lists` has two sides, of n; choice[v] is v's. All blocks run at one time.
 template <class W>
 __global__ void __launch_bounds__(BLOCK, 4) complete(
-        const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 shift,
-        Order order, i32* lists, i32* choice, i32* mate, Control* control) {
-    int lanes = 1 << shift, lane = lane_id() & (lanes - 1);
+        const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n,
+        i64 least_shift, Order order, i32* lists, i32* choice, i32* mate, Control* control) {
     u32 met = 0, round = 0;
     for (;; ++round) {
         i64 count = (i64)peek(&control->waiting[round % 3]);
         if (!count) break;
         if (thread_id() == 0) control->waiting[(round + 2) % 3] = 0;
         i32 *now = lists + round % 2 * n, *next = lists + (round + 1) % 2 * n;
+        int shift = (int)least_shift;  // where few are left, more lanes read a row
+        while (shift < 5 && count << (shift + 1) <= thread_count()) ++shift;
+        int lanes = 1 << shift, lane = lane_id() & (lanes - 1);
         for (i64 at = thread_id() - lane_id(); at >> shift < count; at += thread_count()) {
             i64 i = (at + lane_id()) >> shift;
             i32 u = i < count ? __ldcg(now + i) : 0;
