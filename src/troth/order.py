@@ -117,8 +117,13 @@ def is_scrambled(order: Order) -> bool:
 
 
 def on_device(order: Order, device: str) -> Order:
-    """The order for a graph on "cpu" or "cuda:1"."""
-    return order if order.classes is None else order._replace(classes=to_device(order.classes, device))
+    """The order for a graph on "cpu" or "cuda:1"; there are mask + 1 classes on a GPU."""
+    if order.classes is None:
+        return order
+    room, classes = int(order.mask) + 1 - len(order.classes), order.classes
+    if device != "cpu" and room:
+        classes = np.pad(classes, (0, room))
+    return order._replace(classes=to_device(classes, device))
 
 
 _FIELDS = ("classes", "low", "drop", "lossy", "flip", "mul1", "mul2", "inv1", "inv2", "fold", "shift", "bits", "mask")
@@ -197,7 +202,7 @@ def priorities(order: Order, n: int) -> np.ndarray:
     x = (x * order.mul1) & order.mask
     x ^= x >> order.shift
     x = (x * order.mul2) & order.mask
-    return x if order.classes is None else x | order.classes.astype(np.uint64) << order.bits
+    return x if order.classes is None else x | order.classes[:n].astype(np.uint64) << order.bits
 
 
 def prefix(bits, order):
