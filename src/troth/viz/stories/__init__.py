@@ -10,6 +10,7 @@ from troth.graph import Graph
 from troth.mpi.partitioning import check_name
 from troth.validate import check, whole
 from troth.viz.interpret import interpret
+from troth.viz.stories.auction import Auction
 from troth.viz.stories.blue_red import BlueRed
 from troth.viz.stories.greedy import Greedy
 from troth.viz.stories.handshake import Handshake
@@ -27,6 +28,7 @@ STORIES: dict[str, type[Story]] = {
     "handshake": Handshake,
     "greedy": Greedy,
     "blue-red": BlueRed,
+    "auction": Auction,
     "local-random": LocalRandom,
     "local-weighted": LocalWeighted,
     **dict.fromkeys(VARIANTS, Pgas),
