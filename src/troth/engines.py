@@ -186,6 +186,7 @@ TABLE: tuple[Engine, ...] = (
         options={"gpu_threads": Option(None, SOME_OR_NONE, "GPU threads of each kernel")},
     ),
     Engine("greedy", "cuda", "troth.cuda.greedy:run", "edges sorted on a GPU"),
+    Engine("auction", "cuda", "troth.cuda.auction:run", "rounds of bids, on a GPU", dominant=False, options=AUCTION),
     Engine("blue-red", "cuda", "troth.cuda.blue_red:run", "random colours, on a GPU", dominant=False, options=BLUE_RED),
     Engine(
         "suitor",
