@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from troth.api.request import make_request
+from troth.api.request import make_request, refuse_of_call
 from troth.errors import TrothError
 from troth.graph import Graph
 from troth.mpi.partitioning import check_name
@@ -51,6 +51,7 @@ def tell(
     kind = STORIES[algorithm]
     device = "mpi" if issubclass(kind, Pgas) else "cpu"
     request = make_request(algorithm, device, ties=ties, seed=seed, threads=1, options=options)
+    refuse_of_call(request.engines[0], request.given, "stories")
     if graph.n > MOST:
         raise TrothError(f"{graph.n} vertices are too many to be watched, at most {MOST}: show a smaller graph")
     graph, engine = graph.to("cpu"), request.engines[0]
