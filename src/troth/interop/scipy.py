@@ -99,8 +99,8 @@ def heavy_permutation(A: Any) -> HeavyPermutation:
     -----
     An entry weighs the logarithm of its size relative to its row and column, shifted to be positive. The auction
     (``troth.match`` with ``algorithm="auction"``) finds a matching of rows and columns that has nearly all of the
-    largest total weight. Where it leaves rows free, SciPy's ``maximum_flow`` completes it to a perfect one, changing few
-    of its pairs. So the product of the diagonal is large, not the largest. The cost beyond the completion is a few
+    largest total weight. Where it leaves rows free, SciPy's ``maximum_flow`` completes it to a perfect one, changing
+    few of its pairs. So the product of the diagonal is large, not the largest. The cost beyond the completion is a few
     passes over the entries.
 
     To solve A x = b, factor the permuted matrix, and permute and scale the two sides alike, as in the example.
