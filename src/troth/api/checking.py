@@ -139,8 +139,8 @@ def certificate(
     sweeps : int, optional
         Stop after so many sweeps.
     tolerance : float, optional
-        Stop after a sweep that lowers the bound by less than ``tolerance`` of itself. Sweeps start from the prices of an
-        auction, so the defaults usually stop after a few.
+        Stop after a sweep that lowers the bound by less than ``tolerance`` of itself. Sweeps start from the prices of
+        an auction, so the defaults usually stop after a few.
     threads : int, optional
         By default as many as there are cores and work for them; for graphs on the host.
 

@@ -15,14 +15,14 @@ from troth.words import counted
 LINES = {
     "repeat": "repeat",
     "bid": "    who has no item bids for its best one",
-    "win": "    the greatest bid gets the item, and is its price",
-    "until": "until there is little profit left to gain",
+    "win": "    the greatest bid wins and is the price",
+    "until": "until little profit is left to gain",
     "arcs": "bidders and items make paths and cycles",
     "choose": "    take the heaviest matching of each",
     "stable": "so do this matching and the stable one",
     "merge": "    take the heaviest matching of each",
-    "arms": "pairs and free vertices want better neighbours",
-    "exchange": "    who gains most of all near it gets them",
+    "arms": "pairs and free vertices want others",
+    "exchange": "    who gains most nearby gets them",
     "complete": "free neighbours match",
     "end": "return mate",
 }
