@@ -102,7 +102,7 @@ BLUE_RED = {
 
 AUCTION = {
     "eps": Option(0.02, number(1e-6, 1, text=True), "by what part of its weight a bid is raised; less is nearer"),
-    "slack": Option(0.01, number(0, text=True), "stop when profits that are not met are such a part of all prices"),
+    "slack": Option(0.02, number(0, text=True), "stop when profits that are not met are such a part of all prices"),
     "rounds": Option(32, SOME_OR_NONE, "stop after so many rounds of bids; none: when nobody bids"),
     "polish": Option(2, whole(0, MOST, text=True), "rounds of exchanges"),
     "target": Option(

@@ -31,7 +31,7 @@ from troth.cli import main
 from troth.mpi import loading
 from troth.ranks import shared
 
-TIES = ("hash", "low", "high")
+TIES = ("hash", "low", "high", "degree")
 ENGINES = (
     ("suitor", {}),
     ("suitor", {"threads": 2}),
@@ -101,6 +101,16 @@ def agreement(comm, cases: str, every: str, each: str) -> None:
                 part = mpi.from_graph(graph, partition=partition)
                 for engine, ties in draw.sample(list(product(ENGINES, TIES)), int(each)):
                     check(part, *engine, ties, *right)
+
+
+def waves(comm) -> None:
+    """Equal weights, and degrees of which some are rare: ranks that share memory go in waves together."""
+    graph = troth.generate("erdos-renyi", n=20_000, degree=16, weights="unit")
+    part = mpi.from_graph(graph)
+    for ties in ("hash", "degree"):
+        answer = troth.match(graph, device="cpu", threads=1, ties=ties).mate
+        for options in ({}, {"threads": 2}, {"share": False}):
+            assert mpi.match(part, ties=ties, **options).whole().tolist() == answer.tolist(), (ties, options)
 
 
 def families(comm, folder: str) -> None:

@@ -118,6 +118,11 @@ def test_agreement(ranks, every, each, cases):
     run_job(ranks, "agreement", cases, every, each)
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_waves(ranks):
+    run_job(ranks, "waves")
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_families_and_folders(ranks, tmp_path):
     run_job(ranks, "families", tmp_path)

@@ -279,7 +279,7 @@ class Workers:
 def find_prices(
     workers: Workers,
     bidding: Bidding,
-    slack: float = 0.01,
+    slack: float = 0.02,
     rounds: int | None = 32,
     after: Callable[[int], None] | None = None,
 ) -> tuple[np.ndarray, dict[str, int]]:

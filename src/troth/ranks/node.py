@@ -5,7 +5,7 @@ copies its own rows, with global numbers, to their place in a window that all of
 run on it unchanged, with ranks for threads.
 
 A communicator has one window, which grows and is used again; it holds the rows of the graph that was matched last, so
-that a second matching of the same graph copies nothing. Memory: the rows once more, n + 1 row starts, and a word a
+that a second matching of the same graph copies nothing. Memory: the rows once more, n + 1 row starts, and nine bytes a
 vertex, all of it once a machine. Where the machine has no room for that (``/dev/shm`` of containers is often small),
 ``rows`` returns None, and ranks send messages instead.
 """
@@ -34,6 +34,7 @@ class SharedRows(NamedTuple):
 
     rows: Rows
     state: np.ndarray  # uint64, one a vertex; for an engine to use
+    classes: np.ndarray  # uint8, one a vertex; of the order, where it has some
     cursor: np.ndarray
 
 
@@ -52,19 +53,19 @@ class Node:
         if sum_over(self.comm, int(mine)) == self.comm.size:
             return self.arrays
         part, entries = part_of(graph), 2 * graph.m
-        kinds = [np.dtype(kind) for kind in (np.int64, np.int64, np.int32, part.bits.dtype, np.uint64)]
-        sizes = np.array([16, graph.n + 1, entries, entries, graph.n]) * [kind.itemsize for kind in kinds]
+        kinds = [np.dtype(kind) for kind in (np.int64, np.int64, np.int32, part.bits.dtype, np.uint64, np.uint8)]
+        sizes = np.array([16, graph.n + 1, entries, entries, graph.n, graph.n]) * [kind.itemsize for kind in kinds]
         starts = starts_of(-(-sizes // LINE) * LINE)
         self.graph = None
         if not self._make_room(int(starts[-1])):
             return None
-        cursor, indptr, indices, bits, state = (
+        cursor, indptr, indices, bits, state, classes = (
             self.memory[at : at + size].view(kind) for at, size, kind in zip(starts, sizes, kinds, strict=False)
         )
         self._place_rows(graph, part, indptr)
         share_rows(part, indptr, indices, bits)
         self.sync()
-        self.graph, self.arrays = weakref.ref(graph), SharedRows(Rows(indptr, indices, bits), state, cursor)
+        self.graph, self.arrays = weakref.ref(graph), SharedRows(Rows(indptr, indices, bits), state, classes, cursor)
         return self.arrays
 
     def share_of(self, total: int) -> slice:

@@ -69,6 +69,9 @@ def _run_in_shared_memory(node: Node, shared: SharedRows, graph: DistGraph, orde
     team = CALLER if threads == 1 else threads  # no thread but this one need be woken
     some, scratch = node.share_of(graph.n), new_scratch(threads)
     offers.state[some] = NONE
+    if order.classes is not None:  # those of this rank's part become those of the whole graph
+        shared.classes[graph.own] = order.classes[: graph.owned]
+        order = order._replace(classes=shared.classes)
     if node.comm.rank == 0:
         shared.cursor[0] = 0
     node.sync()

@@ -188,19 +188,22 @@ struct Chooser {
         }
     }
 
-    // All rows of vertices 0..n - 1 but the long ones, which are listed: found(u, two) by one lane each; two is 0 where
-    // the row is long.
+    // The rows of the vertices 0..n - 1 that look (all where `looks` is null) but the long ones, which are listed:
+    // found(u, two) by one lane each; two is 0 where the row is long.
     template <bool PRICED, class Found>
-    __device__ __forceinline__ void read_rows(i64 n, int shift, const Longs& longs, u64* counts, Found found) const {
+    __device__ __forceinline__ void read_rows(i64 n, int shift, const u8* __restrict__ looks, const Longs& longs,
+                                              u64* counts, Found found) const {
         bool leads = (lane_id() & ((1 << shift) - 1)) == 0;
         for (i64 at = thread_id() - lane_id(); at >> shift < n; at += thread_count()) {
             i64 u = (at + lane_id()) >> shift;
-            i64 begin = u < n ? indptr[u] : 0, size = u < n ? indptr[u + 1] - begin : 0;
+            bool looking = u < n && (!looks || looks[u]);
+            if (!__any_sync(FULL, looking)) continue;
+            i64 begin = looking ? indptr[u] : 0, size = looking ? indptr[u + 1] - begin : 0;
             if (size > PIECE && leads) longs.append((u32)u, size, counts);
             i32 count = size > PIECE ? 0 : (i32)size;
             __syncwarp();
             Two two = best_two<PRICED>(begin, count, shift, mask((u32)u));
-            if (leads && u < n) found((u32)u, two);
+            if (leads && looking) found((u32)u, two);
         }
     }
 };
@@ -235,7 +238,7 @@ __global__ void __launch_bounds__(BLOCK, 4) open_auction(
         Scale scale, Order order, Order mixing, u64 seed, float eps, Longs longs, u32* targets, u64* words,
         Control* control) {
     Chooser<T> choose = {indptr, indices, weights, scale, mixing, seed, nullptr, 0};
-    choose.template read_rows<false>(n, (int)shift, longs.of(1), &control->longs[1], [&](u32 u, const Two& two) {
+    choose.template read_rows<false>(n, (int)shift, nullptr, longs.of(1), &control->longs[1], [&](u32 u, const Two& two) {
         make_bid<false>(choose, order, eps, u, two, u, targets, words);
     });
 }
@@ -332,13 +335,13 @@ __global__ void read_arcs(i64 n, const u64* __restrict__ state, Order order, i32
 
 // ---- arms ----
 
-// held[v] = the value of v's matched edge, 0 where v is free.
+// held[v] = the value of v's matched edge, 0 where v is free; for those who look, and with a vertex its mate does.
 template <class T>
 __global__ void hold_values(const i64* __restrict__ indptr, const i32* __restrict__ indices,
                             const T* __restrict__ weights, i64 n, Scale scale, const i32* __restrict__ mate,
-                            float* __restrict__ held) {
+                            const u8* __restrict__ looks, float* __restrict__ held) {
     i64 v = thread_id();
-    if (v >= n) return;
+    if (v >= n || !looks[v]) return;
     i32 u = mate[v];
     if (u < 0) {
         held[v] = 0.0f;
@@ -347,13 +350,14 @@ __global__ void hold_values(const i64* __restrict__ indptr, const i32* __restric
     }
 }
 
-// arms[2 v..] = the two best keys of v at the prices `held`. Long rows are listed, and find_long_arms reads them.
+// arms[2 v..] = the two best keys of v, who looks, at the prices `held`. Long rows are listed, and find_long_arms reads them.
 template <class T>
 __global__ void __launch_bounds__(BLOCK, 4) find_arms(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights, i64 n, i64 shift,
-        Scale scale, Order mixing, u64 seed, const float* held, Longs longs, u64* arms, Control* control) {
+        Scale scale, Order mixing, u64 seed, const u8* __restrict__ looks, const float* held, Longs longs, u64* arms,
+        Control* control) {
     Chooser<T> choose = {indptr, indices, weights, scale, mixing, seed, held, 0};
-    choose.template read_rows<true>(n, (int)shift, longs.of(0), &control->longs[0], [&](u32 u, const Two& two) {
+    choose.template read_rows<true>(n, (int)shift, looks, longs.of(0), &control->longs[0], [&](u32 u, const Two& two) {
         arms[2 * (u64)u] = two.best;
         arms[2 * (u64)u + 1] = two.second;
     });
@@ -362,7 +366,8 @@ __global__ void __launch_bounds__(BLOCK, 4) find_arms(
 template <class T>
 __global__ void __launch_bounds__(BLOCK, 4) find_long_arms(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights, i64 n, i64 shift,
-        Scale scale, Order mixing, u64 seed, const float* held, Longs longs, u64* arms, Control* control) {
+        Scale scale, Order mixing, u64 seed, const u8* __restrict__ looks, const float* held, Longs longs, u64* arms,
+        Control* control) {
     Chooser<T> choose = {indptr, indices, weights, scale, mixing, seed, held, 0};
     i64 pieces = (i64)(control->longs[0] & COUNT_MASK);
     choose.template read_longs<true>(longs.of(0), pieces, [&](u32 u, u32, const Two& two) {

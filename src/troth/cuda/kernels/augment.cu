@@ -40,18 +40,27 @@ struct Wish {
 };
 SAME_SIZE(Wish, WISH);
 
-// Every centre that wants to change puts its claim on its pairs: the greatest stays in claims, which is 0 before. Its
-// wish takes the place of its arms, and it is listed.
+// The pair of x is claimed: the greatest claim stays, and its vertices are touched.
+__device__ __forceinline__ void put_claim(i32 x, u64 claim, const i32* mate, u64* claims, u8* touched) {
+    if (x < 0) return;
+    atomicMax(claims + pair_of(x, mate), claim);
+    touched[x] = 1;
+    if (mate[x] >= 0) touched[mate[x]] = 1;
+}
+
+// Every centre that looks and wants to change puts its claim on its pairs; claims and touched are 0 before. Its wish
+// takes the place of its arms, and it is listed.
 template <class T>
 __global__ void __launch_bounds__(BLOCK) wish(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights, i64 n,
-        Units units, Order order, Order mixing, u64 seed, const i32* __restrict__ mate, const float* __restrict__ held,
-        ulonglong2* arms, u64* claims, i32* __restrict__ centres, Control* control) {
+        Units units, Order order, Order mixing, u64 seed, const i32* __restrict__ mate,
+        const u8* __restrict__ looks, const float* __restrict__ held, ulonglong2* arms, u64* claims, u8* touched,
+        i32* __restrict__ centres, Control* control) {
     i64 v = thread_id();
     i32 a = (i32)v, b = v < n ? mate[v] : 0;
     u64 claim = 0;
     Arm x = {0.0f, -1}, y = {0.0f, -1};
-    if (v < n && !(b >= 0 && b < a)) {
+    if (v < n && looks[v] && !(b >= 0 && b < a)) {
         u32 mask = (u32)(hash1(seed, BID, (u64)a) >> 32);
         ulonglong2 keys = arms[a];
         x = Arm::of(keys.x, mixing, mask);
@@ -81,9 +90,9 @@ __global__ void __launch_bounds__(BLOCK) wish(
     }
     if (claim) {
         ((Wish*)arms)[a] = {claim, x.to, y.to};
-        atomicMax(claims + a, claim);
-        if (x.to >= 0) atomicMax(claims + pair_of(x.to, mate), claim);
-        if (y.to >= 0) atomicMax(claims + pair_of(y.to, mate), claim);
+        put_claim(a, claim, mate, claims, touched);
+        put_claim(x.to, claim, mate, claims, touched);
+        put_claim(y.to, claim, mate, claims, touched);
     }
     __syncwarp();
     u64 to = place_in_list(claim != 0, &control->wishes);
