@@ -51,7 +51,8 @@ B = sp.eye_array(n).tocsr()[rng.permutation(n)] + sp.random_array((n, n), densit
 B.data = np.exp(rng.normal(0, 3, B.nnz))
 bits = B.tocoo()
 bits.data = np.log2(bits.data) - np.log2(B.data.min()) + 1  # positive, as weights are
-m = troth.match((bits.row, n + bits.col, bits.data), algorithm="auction", certify=True)
+edges = bits.row, n + bits.col, bits.data
+m = troth.match(edges, algorithm="auction", eps=0.01, slack=0.005, rounds=100, certify=True)
 largest = bits.toarray()[linear_sum_assignment(bits.toarray(), maximize=True)].sum()  # an absent entry weighs nothing
 permuted = heavy_permutation(B)
 found = np.log2(B[permuted.rows].diagonal()).sum()

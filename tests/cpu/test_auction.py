@@ -85,7 +85,7 @@ def test_nearly_all_where_there_are_two_sides(graph, rule, seed):
 @on_corpus
 def test_the_promise_on_the_corpus(graph):
     if graph.n <= 14 or graph.m < graph.n:  # denormal and huge weights are among them
-        check_promise(graph, 0.02, 0.01)
+        check_promise(graph, 0.02, 0.02)
 
 
 @given(graphs(), st.sampled_from(TIES), seeds, st.integers(1, 4), st.integers(0, 2))
@@ -127,7 +127,7 @@ def test_prices_bound_the_optimum(graph, rule, rounds, seed):
         assert unmet <= Fraction(slack) * sum(price) + graph.n * scale / 2**30  # counted in whole numbers
 
 
-def check_prices(graph: Graph, ties: str, seed: int, threads: int, eps=0.02, slack=0.01, rounds=32) -> None:
+def check_prices(graph: Graph, ties: str, seed: int, threads: int, eps=0.02, slack=0.02, rounds=32) -> None:
     order = order_of(graph, ties, seed)
     wanted, holder, done = reference_auction.auction_prices(graph, order, seed, eps, slack, rounds)
     with as_a_team():
@@ -223,17 +223,26 @@ def test_one_cycle(n, weights):
 
 
 def check_exchanges(graph: Graph, ties: str, seed: int, mate: np.ndarray, threads=THREADS) -> np.ndarray:
-    """One round by the reference; the engine makes the same."""
+    """Three rounds by the reference, of which the first is returned; the engine makes the same."""
     order, n = order_of(graph, ties, seed), graph.n
-    wanted = reference_auction.augment(graph, order, seed, mate)
+    wanted, looking = [(mate, set(range(n)))], None
+    for _ in range(3):
+        wanted.append(reference_auction.augment(graph, order, seed, wanted[-1][0], looking))
+        looking = wanted[-1][1]
     for count in threads:
         team_of, changed = Workers(count), mate.copy()
         room = (team_of.room(n, kind) for kind in (np.float32, np.int32, np.uint64))
-        exchange = Exchange(changed, *room, team_of.queue(n), team_of.room(n, np.bool_))
-        with as_a_team():
-            augment(team_of, make_bidding(graph, order, seed), make_units(graph, ROOM), new_batches(count), exchange)
-        assert changed.tolist() == wanted.tolist()
-    return wanted
+        gets, looks, touched = (team_of.room(n, np.int8) for _ in range(3))
+        looks[:] = 1
+        exchange = Exchange(changed, *room, team_of.queue(n), gets, looks, touched)
+        bidding, units, batches = make_bidding(graph, order, seed), make_units(graph, ROOM), new_batches(count)
+        for mates, claimed in wanted[1:]:
+            with as_a_team():
+                augment(team_of, bidding, units, batches, exchange)
+            assert changed.tolist() == mates.tolist()
+            assert set(np.flatnonzero(exchange.touched).tolist()) == claimed
+            exchange = exchange._replace(looks=exchange.touched, touched=exchange.looks)
+    return wanted[1][0]
 
 
 @given(matchings(), st.sampled_from(TIES), seeds)
@@ -260,7 +269,8 @@ def test_exchanges_in_larger_graphs(weigh):
 def test_an_exchange_takes_both_sides():
     """The middle edge of a path is given up for the outer two: 5 for 4 and 4."""
     graph = build([(0, 1, 4), (1, 2, 5), (2, 3, 4)])
-    assert reference_auction.augment(graph, order_of(graph), 0, np.array([-1, 2, 1, -1])).tolist() == [1, 0, 3, 2]
+    mate, _ = reference_auction.augment(graph, order_of(graph), 0, np.array([-1, 2, 1, -1]))
+    assert mate.tolist() == [1, 0, 3, 2]
     m = troth.match(graph, algorithm="auction")
     assert (m.weight, m.mate.tolist()) == (8, [1, 0, 3, 2])
 

@@ -137,8 +137,11 @@ class Auction(Story):
     # ---- exchanges ----
 
     def on_augment(self, at) -> Watching:
+        again = not at.exchange.looks.all()
         changed = yield
-        if not changed:
+        if not changed and again:
+            self.frame("arms", "Those whose pairs were wanted look again, and none would gain.")
+        elif not changed:
             self.frame("arms", "No pair and no free vertex would gain by better neighbours.")
 
     def on_change(self, at) -> Watching:
