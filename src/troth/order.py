@@ -103,6 +103,14 @@ def _constants(ties: str, seed: int, weight_range: tuple[int, ...], bits: int) -
     return Order(*(np.uint64(word) for word in words))
 
 
+def by_degree(order: Order, seed: int, graph: Any) -> Order:
+    """The order "degree" in place of "hash"; any other stays. (For a rank's part, all ranks together.)"""
+    if order.classes is not None or not is_scrambled(order):
+        return order
+    made = make_order("degree", seed, graph=graph)
+    return made._replace(low=order.low, drop=order.drop, lossy=order.lossy)
+
+
 def is_scrambled(order: Order) -> bool:
     """Whether priorities are not in the order of the ids: "hash" and "degree"."""
     return bool(order.shift < 32)

@@ -42,7 +42,7 @@ from troth.kernels.launch import (
     resident,
     struct,
 )
-from troth.order import ORDER_CONSTANTS, Order, as_argument, make_order
+from troth.order import ORDER_CONSTANTS, Order, as_argument, by_degree, make_order
 
 BLOCK = 256
 ENTRIES = 16  # of a row that each of a group's lanes reads at most
@@ -204,7 +204,7 @@ def run(
     if not len(graph.indices):
         return Result(cp.full(n, -1, np.int32), {"rounds": 0}, {"kernels": 0.0})
     clock = DeviceClock() if context.measured else None
-    stable = suitor.run(graph, order, replace(context, measured=False, progress=None)).mates
+    stable = suitor.run(graph, by_degree(order, seed, graph), replace(context, measured=False, progress=None)).mates
     state, memory = _hold(graph, order, seed, eps, slack, rounds)
     control = None if memory is None else memory.view("control", np.uint32)[-1:].copy()
     del memory
