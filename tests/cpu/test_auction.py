@@ -95,6 +95,7 @@ def test_maximal_and_never_below_the_stable_matching(graph, ties, seed, rounds, 
     report = troth.verify(graph, m, certify=False)
     assert report
     assert not report.promises_dominance
+    words["ties"] = "degree" if ties == "hash" else ties  # what the auction merges with
     assert in_units(graph, m.mate) >= in_units(graph, troth.match(graph, **words).mate)
 
 
@@ -102,7 +103,7 @@ def test_maximal_and_never_below_the_stable_matching(graph, ties, seed, rounds, 
 def test_heavy_in_practice(name):
     graph = troth.read(name)
     near, stable = (troth.match(graph, algorithm=name, device="cpu") for name in ("auction", "suitor"))
-    assert near.weight > stable.weight
+    assert near.weight > stable.weight  # weights do not tie, so no rule of ties matters
     assert troth.certificate(graph, near).ratio > 0.95
 
 

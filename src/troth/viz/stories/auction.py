@@ -19,7 +19,7 @@ LINES = {
     "until": "until little profit is left to gain",
     "arcs": "bidders and items make paths and cycles",
     "choose": "    take the heaviest matching of each",
-    "stable": "so do this matching and the stable one",
+    "stable": "so do this matching and a stable one",
     "merge": "    take the heaviest matching of each",
     "arms": "pairs and free vertices want others",
     "exchange": "    who gains most nearby gets them",
@@ -118,7 +118,7 @@ class Auction(Story):
             self.frame("arcs", f"Bidders and items make {shapes}.")
         else:
             stable = [Arrow(u, v, "edge") for u, v in enumerate(second) if v > u]
-            self.frame("stable", f"The stable matching, marked here, and this one make {shapes}.", arrows=stable)
+            self.frame("stable", f"A stable matching, marked here, and this one make {shapes}.", arrows=stable)
         yield
         before, self.mate = self.mate, at.mate.tolist()
         self.points, self.note = [-1] * self.graph.n, [""] * self.graph.n
