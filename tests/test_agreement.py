@@ -36,7 +36,7 @@ VARIANTS = {
         {"variant": "hybrid", "balance_rounds": 2},
     ],
     "gpu_threads": [{"gpu_threads": 7}, {"gpu_threads": 4096}],
-    "eps": [{"eps": 0.3, "slack": 0, "rounds": 5, "polish": 4}, {"eps": 1e-6, "rounds": 9, "polish": 0}],
+    "eps": [{"eps": 0.3, "slack": 0, "rounds": 5, "polish": 4}],
     "mode": [{"mode": "random"}, {"p": 0.1}, {"p": 0.9, "mode": "random"}, {"rounds": 2}],
 }
 

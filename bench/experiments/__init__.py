@@ -31,6 +31,7 @@ PAPERS = (
 OURS = {
     "cpu": ("peers", "ties", "scaling", "memory", "gate", "certificates", "startup"),
     "gpu": ("goals", "engines", "types", "gate", "checks", "size"),
+    "auction": ("cpu", "threads", "gpu"),
     "coarsen": ("goals", "types", "peers", "catalogue", "conserves"),
     "mpi": ("strong", "weak"),
 }
