@@ -55,9 +55,8 @@ def rows(records: list[Record]) -> list[Row]:
         row |= {"auction / suitor": ms["auction"] / ms["suitor"]}
         row |= {"certificate / suitor": ms["certificate"] / ms["suitor"], "goal": GOALS.get(record["graph"])}
         found.append(row | {"rounds": result["rounds"], "gain": result["gain"], "proven": result["ratio"]})
-    return [
-        {name: value for name, value in row.items() if any(each[name] is not None for each in found)} for row in found
-    ]
+    told = [name for name in (found[0] if found else ()) if any(row[name] is not None for row in found)]
+    return [{name: row[name] for name in told} for row in found]
 
 
 def gpu_tasks(setting: Setting) -> list[Task]:
@@ -88,7 +87,7 @@ QUESTIONS = by_name(
     Question(
         "auction-gpu", "The auction and the certificate on a GPU",
         "What do 99 % of the optimum, and the proof, cost on a card?",
-        TURNS + "Matchings by the clock of the kernels, the certificate by the wall clock. The goals were set for an H200.",
+        TURNS + "Matchings by the clock of the kernels, the certificate by the wall clock. Goals are for an H200.",
         gpu_tasks, measure, rows, TOLD,
     ),
 )  # fmt: skip
