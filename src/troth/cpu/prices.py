@@ -2,9 +2,9 @@
 
 ``reference_auction.py`` defines it and proves what it promises. State: one 64-bit word an item, ``bid << 32 | priority
 of the bidder`` or 0, so that the greatest bid of a round is a maximum of words, whoever comes first. A bid is a
-float32, whose bits are in its order, and is the item's price from then on. A round has two steps: the active bidders look for
-the item of greatest profit at frozen prices, then all bids are made. A bid that fails, and a bidder who is displaced,
-make one active bidder of the next round.
+float32, whose bits are in its order, and is the item's price from then on. A round has two steps: the active bidders
+look for the item of greatest profit at frozen prices, then all bids are made. A bid that fails, and a bidder who is
+displaced, make one active bidder of the next round.
 
 The first round reads no price, all being 0, and makes its bids at once.
 
