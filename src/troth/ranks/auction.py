@@ -1,9 +1,12 @@
 """Auction on a cluster: near-optimal matchings, the same as everywhere (``reference_auction.py`` defines them).
 
 On one machine the ranks share one CSR (``node.py``) and run ``cpu/auction.py`` on it, with ranks for threads: each step
-takes its result from all ranks before the next begins.
+takes its result from all ranks before the next begins. Memory: the rows once more, and 65 bytes a vertex, all of it
+once a machine.
 
-Memory in shared memory: the rows once more, and 65 bytes a vertex, all of it once a machine.
+On several machines every step has a file that says what is sent: ``prices.py``, ``paths.py`` and ``augment.py``; what
+is left free is completed here, in rounds that send who is pointed at, and who is matched. Memory of a rank: up to 80
+bytes for each own vertex and ghost, and the paths that it decides.
 """
 
 from __future__ import annotations
@@ -15,16 +18,25 @@ from typing import Any
 import numpy as np
 
 from troth.contract import Context, Result
-from troth.cpu.auction import solve
-from troth.cpu.prices import GROUP, Workers, find_prices, make_bidding
+from troth.cpu.auction import ROOM, STEPS, solve
+from troth.cpu.prices import GROUP, NONE, Workers, find_prices, make_bidding
 from troth.cpu.suitor import suitors_to_mates
 from troth.graph import Graph
+from troth.kernels.jit import kernel
 from troth.kernels.queue import VertexQueue
-from troth.kernels.team import CALLER, chunk_size, run_team
-from troth.order import Order
+from troth.kernels.team import CALLER, chunk_size, chunks, run_team
+from troth.order import Order, priority, vertex
+from troth.ranks.augment import augment
+from troth.ranks.exchange import sum_over
 from troth.ranks.graph import DistGraph
+from troth.ranks.messages import Messages
 from troth.ranks.node import LINE, Node, SharedRows, node_of
+from troth.ranks.paths import match_on_paths
+from troth.ranks.prices import find_prices as find_prices_by_messages
+from troth.ranks.rows import Part, name_of, own_place, part_of
 from troth.ranks.suitor import propose_together
+from troth.ranks.suitor import run_by_messages as match_stably_by_messages
+from troth.units import make_units
 
 SCRATCH, ROOMS = 65, 32  # bytes a vertex; how many arrays these are, or more
 
@@ -46,7 +58,7 @@ def run(
     begin, threads = perf_counter(), context.threads or 1
     workers = _share(graph, context.comm, threads) if share else None
     if workers is None:
-        raise NotImplementedError
+        return _run_by_messages(graph, order, context, eps, slack, rounds, polish)
     seconds = {"share": perf_counter() - begin}  # nothing, if this graph was matched before
     mate, counts, steps = solve(
         workers,
@@ -73,7 +85,11 @@ def prices(
         return np.zeros(graph.owned, np.uint64)
     workers = _share(graph, graph.comm, 1)
     if workers is None:
-        raise NotImplementedError
+        messages = Messages(graph, graph.comm)
+        bidding = make_bidding(graph, order, seed, eps)
+        words, _ = find_prices_by_messages(messages, bidding, part_of(graph), 1, slack, rounds)
+        messages.free()
+        return words[: graph.owned]
     words, _ = find_prices(workers, make_bidding(workers.graph, order, seed, eps), slack, rounds)
     own = words[graph.own]
     workers.node.sync()
@@ -145,3 +161,93 @@ def _share(graph: DistGraph, comm: Any, threads: int) -> RankWorkers | None:
     node = node_of(comm)
     shared = node.rows(graph, SCRATCH * graph.n + ROOMS * 2 * LINE) if node is not None else None
     return RankWorkers(node, shared, graph, threads) if node is not None and shared is not None else None
+
+
+# ---- by messages ----
+
+
+@kernel
+def link_items(part, order, words, item, holder):
+    """Of own vertices: holder[v] = who holds item v, item[u] = what u holds; by global number, -1 where there is none."""
+    item[:] = -1
+    for v in range(words.size):
+        name = np.int32(vertex(order, words[v])) if words[v] != NONE else np.int32(-1)
+        if v < part.owned:
+            holder[v] = name
+        place = own_place(part, name) if name >= 0 else np.int64(-1)
+        if place >= 0:
+            item[place] = part.names[v]
+
+
+@kernel
+def point(worker, cursor, chunk, part, order, free, vertices, strongest):
+    """strongest[i] = the local number of the strongest free neighbour of own vertices[i], -1 where there is none."""
+    for start, stop in chunks(cursor, chunk, vertices.size):
+        for i in range(start, stop):
+            v, found = vertices[i], np.int32(-1)
+            most, rank = part.bits[0] ^ part.bits[0], NONE  # zero of the bits' own type
+            for e in range(np.uint64(part.indptr[v]), np.uint64(part.indptr[v + 1])):
+                x = part.indices[e]
+                if part.bits[e] >= most and free[x]:
+                    other = priority(order, name_of(part, x))
+                    if found < 0 or part.bits[e] > most or other > rank:
+                        found, most, rank = x, part.bits[e], other
+            strongest[i] = found
+
+
+def complete(messages: Messages, part: Part, order: Order, mate: np.ndarray, threads: int) -> None:
+    """Match the free vertices by the stable matching among them: rounds of handshaking."""
+    owned, team = len(mate), CALLER if threads == 1 else threads
+    free = np.empty(len(part.names), np.bool_)
+    free[:owned] = mate < 0
+    messages.all_to_ghosts(free)
+    vertices, pointed = np.flatnonzero(mate < 0).astype(np.int32), np.full(owned, -1, np.int32)
+    while True:
+        strongest = np.empty(len(vertices), np.int32)
+        run_team(point, len(vertices), team, part, order, free, vertices, strongest)
+        vertices, strongest = vertices[strongest >= 0], strongest[strongest >= 0]
+        if not sum_over(messages.comm, len(vertices)):
+            return
+        pointed[vertices] = part.names[strongest]
+        places, names = messages.to_owners(strongest, part.names[vertices])
+        mutual = pointed[places] == names
+        matched = places[mutual]
+        mate[matched], free[matched] = names[mutual], False
+        ghosts, _ = messages.to_ghosts(matched, names[mutual])
+        free[ghosts] = False
+        vertices = vertices[free[vertices]]
+
+
+def _run_by_messages(
+    graph: DistGraph, order: Order, context: Context, eps: float, slack: float, rounds: int | None, polish: int
+) -> Result:
+    """The steps of ``cpu/auction.py``."""
+    threads, messages, part = context.threads or 1, Messages(graph, context.comm), part_of(graph)
+    bidding, units = make_bidding(graph, order, int(context.seed), eps), make_units(graph, ROOM)
+
+    def match_on(first: np.ndarray, second: np.ndarray, arcs: bool) -> np.ndarray:
+        given = (part, bidding.rows, units, first, second, arcs, bidding.mixing, threads)
+        return match_on_paths(messages, *given)
+
+    clock = [perf_counter()]
+    words, counts = find_prices_by_messages(messages, bidding, part, threads, slack, rounds)
+    clock.append(perf_counter())
+    item, holder = np.empty(graph.owned, np.int32), np.empty(graph.owned, np.int32)
+    link_items(part, order, words, item, holder)
+    mate = match_on(item, holder, True)
+    clock.append(perf_counter())
+    stable = match_stably_by_messages(graph, order, context.comm, threads)
+    clock.append(perf_counter())
+    mate = match_on(mate, stable.mates, False)
+    clock.append(perf_counter())
+    exchanges = 0
+    for _ in range(polish):
+        mate, changed = augment(messages, part, bidding, units, mate, threads)
+        exchanges += changed
+    clock.append(perf_counter())
+    complete(messages, part, order, mate, threads)
+    clock.append(perf_counter())
+    messages.free()
+    sent = {key: getattr(messages, key) + stable.counts[key] for key in ("bytes", "messages")}
+    seconds = dict(zip(STEPS, np.diff(clock).tolist(), strict=True))
+    return Result(mate, {**counts, "exchanges": exchanges, "threads": threads, **sent}, seconds)
