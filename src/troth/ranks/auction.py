@@ -132,15 +132,14 @@ class RankWorkers(Workers):
         chunk = max(int(GROUP), chunk_size(total, self.threads * self.node.comm.size))  # few items are one rank's
         team = CALLER if self.threads == 1 else self.threads
         found = run_team(kernel, total, team, *args, chunk=chunk, cursor=cursor)
-        sums = []
         if found[0] is None:
             self.node.sync()
         else:
-            sums = [self.node.sum(np.atleast_1d(np.sum(found, axis=0, dtype=np.int64)))]
-            sums = [values.tolist() if np.ndim(found[0]) else int(values[0]) for values in sums]
+            sums = self.node.sum(np.sum(found, axis=0, dtype=np.int64, keepdims=np.ndim(found) == 1))
+            found = [sums.tolist() if np.ndim(found) > 1 else int(sums[0])]
         if self.node.comm.rank == 0:
             cursor[0] = 0
-        return sums
+        return found
 
     def empty(self, queue: VertexQueue) -> None:
         """Take all out of a queue."""
@@ -168,7 +167,7 @@ def _share(graph: DistGraph, comm: Any, threads: int) -> RankWorkers | None:
 
 @kernel
 def link_items(part, order, words, item, holder):
-    """Of own vertices: holder[v] = who holds item v, item[u] = what u holds; by global number, -1 where there is none."""
+    """Of own vertices: holder[v] = who holds item v, item[u] = what u holds; by global number, -1: none."""
     item[:] = -1
     for v in range(words.size):
         name = np.int32(vertex(order, words[v])) if words[v] != NONE else np.int32(-1)

@@ -167,7 +167,7 @@ def augment(
 def _match_local(messages: Messages, part: Part, bidding: Bidding, units: Units, mate: np.ndarray) -> Matched:
     """What is matched at all local vertices."""
     owned, local = len(mate), len(part.names)
-    matched = Matched(*(np.empty(n, kind) for n, kind in zip((local, owned, local, local), ("i4", "i4", "f4", "i8"))))
+    matched = Matched(*(np.empty(*what) for what in ((local, "i4"), (owned, "i4"), (local, "f4"), (local, "i8"))))
     matched.mate[:owned] = mate
     hold(part, bidding, units, mate, matched.at, matched.held, matched.weight)
     for values in (matched.mate, matched.held, matched.weight):

@@ -49,7 +49,7 @@ class Messages:
         return np.concatenate([vertices[stay], found["place"]]), np.concatenate([records[stay], found["record"]])
 
     def to_ghosts(self, vertices: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A record each for some own vertices, to all who have them as ghosts: the ghosts here with a record, and it."""
+        """A record each for some own vertices, to all who have them as ghosts: the ghosts that got one here, and it."""
         first, counts = self.rim.starts[vertices], self.rim.starts[vertices + 1] - self.rim.starts[vertices]
         starts = starts_of(counts)
         entries = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)

@@ -54,7 +54,7 @@ def entry_in(bidding, part, u, key, mask):
 
 @kernel
 def look(worker, cursor, chunk, bidding, part, words, bidders, items, bids):
-    """The bidders of a round find an item and a bid (NONE: they leave); returns the unmet profit and the entries read."""
+    """The bidders of a round find an item and a bid (NONE: they leave); returns unmet profit and entries read."""
     unmet = read = np.int64(0)
     for start, stop in chunks(cursor, chunk, bidders.size):
         for i in range(start, stop):
@@ -73,7 +73,7 @@ def look(worker, cursor, chunk, bidding, part, words, bidders, items, bids):
 
 @kernel
 def take_words(part, order, vertices, fresh, words, displaced):
-    """words[v] = the new word of local v; own holders that lose v are listed: (how many, what is paid more for own v)."""
+    """words[v] = the new word of local v; own holders that lose v are listed: (how many, what own v cost more)."""
     lost, paid = 0, np.int64(0)
     for i in range(vertices.size):
         v = vertices[i]
