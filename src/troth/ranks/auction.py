@@ -135,7 +135,7 @@ class RankWorkers(Workers):
         if found[0] is None:
             self.node.sync()
         else:
-            sums = self.node.sum(np.sum(found, axis=0, dtype=np.int64, keepdims=np.ndim(found) == 1))
+            sums = self.node.sum(np.atleast_1d(np.sum(found, axis=0, dtype=np.int64)))
             found = [sums.tolist() if np.ndim(found) > 1 else int(sums[0])]
         if self.node.comm.rank == 0:
             cursor[0] = 0
