@@ -83,8 +83,8 @@ def bench(
         float | None,
         typer.Option("--minutes", metavar="N", min=0, help="Stop after so long; the same command goes on."),
     ] = None,
-    folder: Annotated[
-        Path | None, typer.Option("--folder", metavar="FOLDER", help="Also its MatrixMarket and METIS files.")
+    folders: Annotated[
+        list[Path] | None, typer.Option("--folder", metavar="FOLDER", help="Also its MatrixMarket and METIS files.")
     ] = None,
     cache: Annotated[
         Path | None, typer.Option("--cache", metavar="FOLDER", help="Where generated graphs are kept.")
@@ -96,6 +96,7 @@ def bench(
         Path | None, typer.Option("--pack", metavar="FILE", help="Also write all results as one .jsonl.gz file.")
     ] = None,
     report_only: Annotated[bool, typer.Option("--report-only", help="Measure nothing; draw what is stored.")] = False,
+    tables: Annotated[bool, typer.Option("--tables", help="Also print the tables of the report.")] = False,
     list_names: Annotated[bool, typer.Option("--list", help="Print the names of the experiments.")] = False,
     catalogue: Annotated[bool, typer.Option("--catalogue", help="Print the table of graphs.")] = False,
 ) -> None:
@@ -117,7 +118,7 @@ def bench(
         typer.echo("\n".join(experiments.names()))
         return
     if catalogue:
-        _print_catalogue(folder)
+        _print_catalogue(folders or [])
         return
     chosen = list(names or experiments.names())
     for name in chosen:
@@ -141,10 +142,10 @@ def bench(
             typer.echo(f"bench: passed over {store.passed_over} lines that are no results of bench, or torn", err=True)
         setting = Setting(
             size=size.value, graphs=_words(graphs), engines=_words(engines), repeats=repeats, seed=seed,
-            threads=threads, folder=folder, cache=cache,
+            threads=threads, folders=folders or [], cache=cache,
         )  # fmt: skip
         fine = report_only or _measure(chosen, setting, store, minutes)
-        fine &= _draw(store, must=report_only)
+        fine &= _draw(store, must=report_only, printed=chosen if tables else [])
         if packed:
             pack([*store.runs.values(), *store.tasks.values()], packed)
     raise typer.Exit(code=0 if fine else 1)
@@ -154,7 +155,7 @@ def _refuse_choices(ctx: typer.Context) -> None:
     """What is drawn again is all that is stored: a choice of what to measure would be passed over."""
     given = [name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"]
     for name in given:
-        if name not in ("report_only", "output", "merge", "packed"):
+        if name not in ("report_only", "output", "merge", "packed", "tables"):
             word = "names of experiments" if name == "names" else f"--{name}"
             raise TrothError(f"--report-only draws all that is stored: leave out {word}")
 
@@ -182,8 +183,9 @@ def _measure(names: list[str], setting: Setting, store: Store, minutes: float | 
     return not outcome.failed
 
 
-def _draw(store: Store, must: bool) -> bool:
-    """Write the report, where there is something to report; False where a part of it could not be drawn."""
+def _draw(store: Store, must: bool, printed: list[str]) -> bool:
+    """Write the report, where there is something to report, and print the tables of some experiments; False where a
+    part of it could not be drawn."""
     from bench import report
 
     if not store.tasks and not must:
@@ -193,14 +195,17 @@ def _draw(store: Store, must: bool) -> bool:
     for page in pages:
         for problem in page.crowded + ([f"{page.experiment}: {page.fault}"] if page.fault else []):
             typer.echo(f"bench: could not be drawn well: {problem}", err=True)
+    for page in pages:
+        if page.experiment in printed:
+            typer.echo(page.text())
     typer.echo(f"report: {store.folder / 'index.html'}")
     return not any(page.fault for page in pages)
 
 
-def _print_catalogue(folder: Path | None) -> None:
+def _print_catalogue(folders: list[Path]) -> None:
     from bench import catalogue
 
-    found = catalogue.instances() + (catalogue.of_folder(folder) if folder else [])
+    found = catalogue.instances() + [each for folder in folders for each in catalogue.of_folder(folder)]
     rows = [("name", "family", "vertices", "edges", "spec")]
     for each in found:
         guess = "~" if each.family == "file" else ""  # by the file's length; reading it may take minutes

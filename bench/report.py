@@ -51,6 +51,7 @@ class Page:
     crowded: list[str] = field(default_factory=list)
     _shown: list[str] = field(default_factory=list)
     _tables: list[str] = field(default_factory=list)
+    _texts: list[str] = field(default_factory=list)
 
     def figure(self, figure: Figure, name: str, caption: str) -> None:
         """Save a figure as PNG and SVG, close it, and show it with a caption that says what is drawn."""
@@ -80,6 +81,7 @@ class Page:
         """A table with the keys of the first row as columns, after the findings; long ones start folded."""
         if not rows:
             return
+        self._texts.append(f"{caption}\n\n{_text_table(rows)}")
         state = " open" if (len(rows) <= SHORT if opened is None else opened) else ""
         count = f"{len(rows)} row{'s' * (len(rows) != 1)}"
         self._tables.append(
@@ -101,6 +103,11 @@ class Page:
     def note(self, text: str) -> None:
         """A remark on the figures, smaller than a finding."""
         self._shown.append(f'<p class="note">{html.escape(text)}</p>')
+
+    def text(self) -> str:
+        """Findings and tables, as Markdown."""
+        head = f"# {self.experiment}: {self.machine['name']}; size {self.size}"
+        return "\n\n".join([head, *self.findings, *self._texts]) + "\n"
 
     def html(self) -> str:
         """Figures, then what they show, then the paper, then the numbers."""
@@ -303,6 +310,19 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
     head = "".join(cell("th", name, name) for name in rows[0])
     body = "\n".join(f"<tr>{''.join(cell('td', name, row.get(name)) for name in rows[0])}</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+
+
+def _text_table(rows: Sequence[dict[str, Any]]) -> str:
+    """A table in Markdown.
+
+    >>> print(_text_table([{"graph": "grid", "edges": 12345}]))
+    | graph | edges |
+    |---|---|
+    | grid | 12,345 |
+    """
+    names = list(rows[0])
+    lines = [[show(row.get(name)) for name in names] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" if line else f"|{'---|' * len(names)}" for line in [names, [], *lines])
 
 
 def _is_number(value: Any) -> bool:

@@ -60,7 +60,7 @@ class Setting:
     repeats: int = REPEATS
     seed: int = 0
     threads: int | None = None
-    folder: Path | None = None
+    folders: list[Path] = field(default_factory=list)
     cache: Path | None = None
     left_out: dict[str, str] = field(default_factory=dict)
     progress: Callable[[str], None] = lambda words: None  # the runner's: shows what is going on
@@ -159,8 +159,8 @@ class Setting:
     def instances(self) -> list[Instance]:
         """The graphs of this size, and those of ``--folder``, as far as ``--graphs`` asks for them."""
         found = catalogue.of_size(self.size, self.most_edges)
-        if self.folder:
-            found = found + catalogue.of_folder(self.folder)
+        for folder in self.folders:
+            found = found + catalogue.of_folder(folder)
         return catalogue.choose(found, self.graphs)
 
     def between(self, least: int, most: int) -> list[Instance]:

@@ -24,6 +24,7 @@ PAPERS = (
     "pgas",
     "peers",
     "quality",
+    "near-optimal",
     "scaling",
     "ties",
 )

@@ -107,7 +107,7 @@ def tasks(setting: Setting) -> list[Task]:
     wanted = {each.name: each for each in setting.instances}
     compared = [name for name in GRAPHS[setting.size] if name in wanted]
     scaled = [name for name in SCALED[setting.size] if name in wanted]
-    if setting.graphs or setting.folder:
+    if setting.graphs or setting.folders:
         compared = scaled = list(wanted)
     ours = [blue_red(device, mode) for device in ("cpu", "cuda") for mode in ("random", "weighted")]
     able = setting.able([*ours, *BASELINES, *DEFAULTS])

@@ -73,7 +73,7 @@ NEAR = 1e-9  # of the weight: what rounding may change
 
 def tasks(setting: Setting) -> list[Task]:
     graphs = {each.name: each.name for each in setting.instances}
-    if not (setting.graphs or setting.folder):
+    if not (setting.graphs or setting.folders):
         graphs = EXACT[setting.size] | {name: name for name in LARGE[setting.size] if name in graphs}
     able = [*setting.able(TROTH), *_peers(setting)]
     found, slow = [], {}

@@ -81,7 +81,7 @@ class Checks(Protocol):
         """The first edge (u, v), u < v, heavier than what either end holds, and its weight; or None."""
 
     def start_dual(self, mate: Array, held: Array) -> tuple[int, int]:
-        """Start from y(v) = the weight matched at v: (the matching's weight from below, exponent) in 2^-exponent."""
+        """Start from the prices of an auction: (the matching's weight from below, exponent), in units 2^-exponent."""
 
     def sweep_dual(self) -> int:
         """One damped Jacobi sweep; the sum of y after it."""

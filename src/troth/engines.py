@@ -102,7 +102,7 @@ BLUE_RED = {
 
 AUCTION = {
     "eps": Option(0.02, number(1e-6, 1, text=True), "by what part of its weight a bid is raised; less is nearer"),
-    "slack": Option(0.01, number(0, text=True), "stop when profits that are not met are such a part of all prices"),
+    "slack": Option(0.02, number(0, text=True), "stop when profits that are not met are such a part of all prices"),
     "rounds": Option(32, SOME_OR_NONE, "stop after so many rounds of bids; none: when nobody bids"),
     "polish": Option(2, whole(0, MOST, text=True), "rounds of exchanges"),
     "target": Option(
@@ -188,6 +188,7 @@ TABLE: tuple[Engine, ...] = (
         options={"gpu_threads": Option(None, SOME_OR_NONE, "GPU threads of each kernel")},
     ),
     Engine("greedy", "cuda", "troth.cuda.greedy:run", "edges sorted on a GPU"),
+    Engine("auction", "cuda", "troth.cuda.auction:run", "rounds of bids, on a GPU", dominant=False, options=AUCTION),
     Engine("blue-red", "cuda", "troth.cuda.blue_red:run", "random colours, on a GPU", dominant=False, options=BLUE_RED),
     Engine(
         "suitor",

@@ -93,7 +93,7 @@ def _priority(order: Order, v: int) -> int:
 
 
 def auction_prices(
-    graph: Graph, order: Order, seed: int = 0, eps: float = 0.02, slack: float = 0.01, rounds: int = 32
+    graph: Graph, order: Order, seed: int = 0, eps: float = 0.02, slack: float = 0.02, rounds: int = 32
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Rounds of bids: the prices, the bidder who holds each item (-1: no one), and how many rounds there were.
 
@@ -205,7 +205,9 @@ def heaviest_on_paths(graph: Graph, seed: int, first: np.ndarray, second: np.nda
 # ---- polish ----
 
 
-def augment(graph: Graph, order: Order, seed: int, mates: np.ndarray) -> np.ndarray:
+def augment(
+    graph: Graph, order: Order, seed: int, mates: np.ndarray, looking: set[int] | None = None
+) -> tuple[np.ndarray, set[int]]:
     """One round of exchanges: pairs and free vertices (*centres*) leave what they have for better neighbours.
 
     An *arm* of a leads to the neighbour x of greatest profit w(a, x) - w(x, mate of x), in float32 as in the auction. A
@@ -216,6 +218,9 @@ def augment(graph: Graph, order: Order, seed: int, mates: np.ndarray) -> np.ndar
 
     Every centre claims its own pair and those at its arms. Each goes to the greatest (gain, priority of the centre's
     smaller vertex), the gain rounded to float64 and then to float32, and a centre that gets all its claims changes.
+
+    Only centres of vertices in ``looking`` take part, all where it is None. Returns the new mates, and the vertices of
+    all pairs that were claimed: there is most to gain for those in another round.
     """
     choose, weight, n = Chooser(graph, seed), units(graph), graph.n
     rank, mate = priorities(order, n).tolist(), mates.tolist()
@@ -236,7 +241,7 @@ def augment(graph: Graph, order: Order, seed: int, mates: np.ndarray) -> np.ndar
     claims: dict[int, tuple[np.float32, int]] = {}
     for a in range(n):
         b = mate[a]
-        if 0 <= b < a:
+        if 0 <= b < a or (looking is not None and a not in looking):
             continue
         (here, x), (here2, x2) = arms(a)
         (there, y), (there2, y2) = arms(b)
@@ -263,7 +268,8 @@ def augment(graph: Graph, order: Order, seed: int, mates: np.ndarray) -> np.ndar
             for one, other in ((a, x), (mate[a], y)):
                 if other >= 0:
                     fresh[one], fresh[other] = other, one
-    return np.array(fresh, np.int32)
+    touched = {v for p in claims for v in (p, mate[p]) if v >= 0}
+    return np.array(fresh, np.int32), touched
 
 
 # ---- all of it ----
@@ -274,7 +280,7 @@ def auction(
     order: Order,
     seed: int = 0,
     eps: float = 0.02,
-    slack: float = 0.01,
+    slack: float = 0.02,
     rounds: int = 32,
     polish: int = 2,
 ) -> np.ndarray:
@@ -290,6 +296,7 @@ def auction(
     item[holder[held]] = held
     mates = heaviest_on_paths(graph, seed, item, holder)
     mates = heaviest_on_paths(graph, seed, mates, greedy(graph, order))
+    looking = None
     for _ in range(polish):
-        mates = augment(graph, order, seed, mates)
+        mates, looking = augment(graph, order, seed, mates, looking)
     return greedy(graph, order, mates)

@@ -69,7 +69,7 @@ def test_files_under_the_papers_rule(tmp_path):
     )
     (tmp_path / "b.graph").write_text("3 2\n2\n1 3\n2\n")
     (tmp_path / "notes.txt").write_text("no graph\n")
-    setting = Setting(size="tiny", folder=tmp_path, graphs=["file"])
+    setting = Setting(size="tiny", folders=[tmp_path], graphs=["file"])
     assert [each.name for each in setting.instances] == ["a.mtx", "b.graph"]
     a, b = setting.load("a.mtx"), setting.load("b.graph")
     assert (a.n, a.m, sorted(a.weights.tolist())) == (4, 2, [1, 1, 3, 3])  # loop and zero gone, larger direction

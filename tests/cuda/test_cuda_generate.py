@@ -133,7 +133,12 @@ def test_quadrants_are_those_of_the_cpu():
 # ---- weights ----
 
 FRACTIONS = ("uniform", "exponential", "trap")
-WEIGHTED = [(rule, dtype) for rule in RULES for dtype in DTYPES if rule not in FRACTIONS or dtype.startswith("float")]
+WEIGHTED = [
+    (name, dtype)
+    for name, rule in RULES.items()
+    for dtype in DTYPES
+    if rule.family is None and (name not in FRACTIONS or dtype.startswith("float"))
+]
 TILES = "rmat:scale=10,edgefactor=9"  # rows of all lengths, empty ones too, over several tiles
 
 
@@ -162,6 +167,19 @@ def test_integers_up_to_high(high, dtype):
 def test_exponential_weights_of_many_seeds(dtype):
     for seed in range(5):
         check(f"complete:n=120,weights=exponential,dtype={dtype},seed={seed}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("spec", [spec for spec in SPECS if spec.startswith("rgg")])
+def test_near_weights(spec, dtype):
+    check(f"{spec},weights=near,dtype={dtype},seed=5")
+    check(f"rgg:n=30000,degree=11,weights=near,dtype={dtype},seed=-1")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 150), st.floats(0, 1), st.integers(0, 2**64 - 1), st.sampled_from(["float32", "float64"]))
+def test_near_weights_of_all_densities(n, part, seed, dtype):
+    check(f"rgg:n={n},degree={part * max(n - 1, 0)},weights=near,seed={seed},dtype={dtype}")
 
 
 def test_increasing_refuses_ranks_that_do_not_fit():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 
 from troth import reference
+from troth.families import RULES
 
 SMALL = (
     "grid:rows=5,cols=7",
@@ -19,6 +20,11 @@ SMALL = (
     "hubs:n=300,hubs=3,degree=120",
     "complete:n=17",
 )
+
+
+def rules_of(spec: str) -> list[str]:
+    """The rules for weights that a spec's family takes."""
+    return [name for name, rule in RULES.items() if rule.family in (None, spec.partition(":")[0])]
 
 
 def edge_set(graph) -> set[tuple[int, int]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from small import SMALL
+from small import SMALL, edge_set
 
 from troth import reference
 from troth.families import RULES, from_spec, generate
+from troth.families.structures import cells_and_reach, scatter
 from troth.gate.cpu import uniform_weight
 from troth.order import WEIGHT, hash_int, make_order
 
@@ -26,7 +27,7 @@ def test_uniform_is_the_random_rule_of_the_gate():
 
 
 def test_types_where_none_is_asked_for():
-    found = {rule: generate("path", n=3, weights=rule).weights.dtype.name for rule in RULES}
+    found = {rule: generate("rgg", n=9, degree=4, weights=rule).weights.dtype.name for rule in RULES}
     whole = {"integers": "int32", "increasing": "int32"}
     assert found == {rule: whole.get(rule, "float32") for rule in RULES}
 
@@ -69,6 +70,28 @@ def test_increasing_numbers_the_edges_in_order():
     for spec in SMALL:
         graph = from_spec(f"{spec},weights=increasing")
         assert list(reference.edges(graph).values()) == list(range(1, graph.m + 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("n", "degree", "seed"), [(300, 9, 5), (50, 49, 2**64 - 1), (2000, 0.5, 1), (2, 1, 3)])
+def test_near_weights_fall_with_the_distance(n, degree, seed, dtype):
+    """Squared distances are exact, as Python's integers have them."""
+    cells, reach = cells_and_reach(n, degree)
+    points = scatter(np.uint64(seed), n, cells)[0].tolist()
+    graph = generate("rgg", n=n, degree=degree, weights="near", seed=seed, dtype=dtype)
+    assert edge_set(graph) == edge_set(generate("rgg", n=n, degree=degree, seed=seed))
+    for (u, v), w in reference.edges(graph).items():
+        square = sum((a - b) ** 2 for a, b in zip(points[u], points[v], strict=True))
+        assert 0 <= square < reach
+        assert w == np.dtype(dtype).type(float(reach - square) / float(reach))
+        assert 0 < w <= 1
+
+
+def test_near_weights_reach_from_zero_to_one():
+    weights = generate("rgg", n=20000, degree=12, weights="near").weights
+    assert weights.min() < 1e-4
+    assert weights.max() > 1 - 1e-4
+    assert abs(weights.mean() - 0.5) < 0.01  # a disc has half of its points beyond r / sqrt(2)
 
 
 def best_on_path(weights: list[float]) -> float:

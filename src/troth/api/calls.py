@@ -7,6 +7,7 @@ from typing import Any
 
 from troth.api.checking import certify_mates
 from troth.api.opening import as_graph
+from troth.api.proof import Certificate, first_to_reach
 from troth.api.request import Placed, Request, make_request, perform
 from troth.api.result import Matching
 from troth.arrays import arrays_of, to_device
@@ -91,16 +92,26 @@ def match_graph(
 ) -> Matching:
     """The matching that a request asks for; ``gate`` are the seconds that the graph took."""
 
-    def work(placed: Placed) -> tuple[Result, str, Any]:
-        result, place = _run(request, placed, progress)
+    target = request.given.get("target")
+
+    def attempt(placed: Placed, asked: Request) -> tuple[tuple[Result, str], Certificate]:
+        result, place = _run(asked, placed, progress)
+        start = perf_counter()  # where the matching was found
+        proof = certify_mates(placed.graph, result.mates, request.threads)
+        return (result._replace(seconds={**result.seconds, "certify": perf_counter() - start}), place), proof
+
+    def work(placed: Placed) -> tuple[Result, str, Certificate | None]:
+        proof = None
+        if target is not None:
+            attempts = (attempt(placed, asked) for asked in request.nearer(placed.engine))
+            (result, place), proof = first_to_reach(target, attempts)
+        elif certify:
+            (result, place), proof = attempt(placed, request)
+        else:
+            result, place = _run(request, placed, progress)
         seconds = dict(result.seconds)
         if placed.engine.device == "cuda" or placed.graph is not graph:
             seconds = {"copy": placed.copied, **seconds}
-        proof = None
-        if certify:  # where the matching was found
-            start = perf_counter()
-            proof = certify_mates(placed.graph, result.mates, request.threads)
-            seconds["certify"] = perf_counter() - start
         if placed.graph is not graph:
             start = perf_counter()
             result = result._replace(mates=to_device(result.mates, graph.device))
@@ -109,6 +120,9 @@ def match_graph(
 
     (result, place, proof), note = perform(request, graph, work)
     stats = {**result.counts, "seconds": {"gate": gate, **result.seconds}}
+    if proof is not None and target is not None and proof.ratio < target:
+        missed = f"the target {target:g} was not reached: {proof.ratio:.4f} is proven, and the bound may be the limit"
+        note = f"{note}; {missed}" if note else missed
     if note:
         stats["note"] = note
     m = Matching(graph, result.mates, request.algorithm, place, request.ties, request.seed, stats, proof)

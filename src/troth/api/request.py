@@ -7,8 +7,8 @@ open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
@@ -62,6 +62,15 @@ class Request:
         """What the engine itself takes: the given options, the others at their defaults."""
         chosen = {**engine.defaults(), **self.given}
         return {name: value for name, value in chosen.items() if not engine.options[name].of_call}
+
+    def nearer(self, engine: Engine) -> Iterator[Request]:
+        """The same, and then four times an auction with half of ``eps`` and ``slack`` and twice the rounds."""
+        chosen = self.options_of(engine)
+        for halving in range(5):
+            given = {"eps": max(1e-6, chosen["eps"] / 2**halving), "slack": chosen["slack"] / 2**halving}
+            if chosen["rounds"] is not None:
+                given["rounds"] = chosen["rounds"] * 2**halving
+            yield replace(self, given={**self.given, **given})
 
     def order_for(self, graph: Any) -> Order:
         """The order of the neighbours in a graph; engines of a GPU look at the range of 64-bit weights alone."""

@@ -4,8 +4,9 @@ All checks compare the *bits* of weights (see ``order.py``), which are in the or
 compiled once a width. Workers take chunks in ascending order and stop at their first find: whatever the threads, the
 least of their finds is the least of all.
 
-The dual works on whole numbers below 2^63, the weights in *units* of a power of two: integers are shifted, floats are
-rounded up (down, for the weight of the matching). Every sum is then exact and every rounding is on the safe side.
+The dual works on whole numbers below 2^63, the weights in *units* of a power of two (``units.py``): every sum is exact
+and every rounding is on the safe side. It starts from the prices of an auction with the default options,
+``ties="hash"`` and seed 0: so the bound depends on the graph alone.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from troth.cpu.prices import Workers, find_prices, make_bidding, price_of
 from troth.graph import Graph
 from troth.kernels.jit import kernel
 from troth.kernels.team import chunks, run_team, thread_count
-from troth.order import MASK, ONE, PRIORITY_BITS
+from troth.order import MASK, ONE, PRIORITY_BITS, make_order
 from troth.rows import find, number_rows_of, rows_of
 from troth.units import make_units, units_down, units_up
 
+MOST_UNITS = 2.0**63 - 1024  # the greatest float64 that is an int64
 BLOCK = 4096  # vertices whose matched weights are added in one go; part of the definition of a float sum
 
 
@@ -91,21 +94,19 @@ def uncover(worker, cursor, chunk, rows, held):
 
 
 @kernel
-def start(worker, cursor, chunk, names, mate, held, units, y):
-    """y(v) = the weight matched at v, rounded up; returns the weight of the pairs met, rounded down, as (high, low).
+def start(worker, cursor, chunk, names, mate, held, units, words, factor, y):
+    """y(v) = the price of v in units; returns the weight of the pairs met, rounded down, as (high, low).
 
     ``mate`` has the names of the mates; ``names`` are those of the vertices, None where they are the numbers.
     """
     high = low = np.uint64(0)
     for first, last in chunks(cursor, chunk, len(mate)):
         for v in range(first, last):
-            y[v] = 0
-            if mate[v] >= 0:
-                y[v] = units_up(held[v], units)
-                if mate[v] > (v if names is None else names[v]):
-                    part = np.uint64(units_down(held[v], units))
-                    high += part >> PRIORITY_BITS
-                    low += part & MASK
+            y[v] = np.int64(min(np.float64(price_of(words, v)) * factor, MOST_UNITS))
+            if mate[v] > (v if names is None else names[v]):
+                part = np.uint64(units_down(held[v], units))
+                high += part >> PRIORITY_BITS
+                low += part & MASK
     return high, low
 
 
@@ -130,6 +131,11 @@ def sweep(worker, cursor, chunk, rows, units, y, fresh):
     return high, low
 
 
+def price_factor(graph: Any) -> float:
+    """What turns a price, on whose scale the greatest weight is in [1, 2), into units."""
+    return 2.0**61 if graph.weights.dtype.kind == "f" else 2.0**62
+
+
 def joined(parts: Iterable[Iterable[int]]) -> int:
     """The sum of whole numbers that come in halves of 32 bits."""
     return sum((int(high) << 32) + int(low) for high, low in parts)
@@ -151,12 +157,17 @@ class DualChecks:
     names: np.ndarray | None = None  # of the vertices, where they are not the numbers
 
     def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
-        """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
+        """y(v) = the price of v; (the matching's weight from below, exponent)."""
         self._units, self._rows = make_units(self.graph), number_rows_of(self.graph)
         self._y, self._fresh = np.empty(len(held), np.int64), np.empty(len(held), np.int64)
-        n = len(self._rows.indptr) - 1
+        n, words = len(self._rows.indptr) - 1, self._prices()
         given = (self.names, mate[:n], held[:n].view(self._rows.weights.dtype), self._units)
-        return self._total(run_team(start, n, self.threads, *given, self._y)), int(self._units.exponent)
+        found = run_team(start, n, self.threads, *given, words, price_factor(self.graph), self._y)
+        return self._total(found), int(self._units.exponent)
+
+    def _prices(self) -> np.ndarray:
+        """The words of an auction (``prices.py``), one a vertex of this part."""
+        raise NotImplementedError
 
     def sweep_dual(self) -> int:
         """One sweep; the sum of y after it."""
@@ -175,6 +186,10 @@ class CpuChecks(DualChecks):
     def __init__(self, graph: Graph, threads: int | None = None) -> None:
         self.graph, self.rows = graph, rows_of(graph)
         self.threads = thread_count(threads, graph.n + len(graph.indices))
+
+    def _prices(self) -> np.ndarray:
+        bidding = make_bidding(self.graph, make_order("hash", 0))
+        return find_prices(Workers(self.threads), bidding)[0]
 
     def matched_bits(self, mate: np.ndarray) -> tuple[np.ndarray, int]:
         """The bits of the weight matched at every vertex, and the first vertex whose mate is no mate (n: none)."""

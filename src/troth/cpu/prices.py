@@ -132,16 +132,16 @@ def best_two(bidding, mask, u, prices):
 def make_bid(bidding, mask, u, best, second, prices):
     """The item that u asks for, and its bid."""
     v = item_of(bidding, best, mask)
-    return v, bid_at(bidding, u, best, second, price_of(prices, v))
+    return v, bid_at(bidding, priority(bidding.order, u), best, second, price_of(prices, v))
 
 
 @inlined
-def bid_at(bidding, u, best, second, price):
-    """The bid of u for an item of this price, in float32 and in the order of ``reference_auction.py``."""
+def bid_at(bidding, rank, best, second, price):
+    """The bid of who has this priority for an item of this price, in the order of ``reference_auction.py``."""
     profit = profit_of(best)
     bid = np.float32(price + np.float32(profit - profit_of(second)))
     bid = np.float32(bid + np.float32(bidding.eps * np.float32(price + profit)))
-    return max(bits_of(bid), bits_of(price) + ONE) << PRIORITY_BITS | priority(bidding.order, u)
+    return max(bits_of(bid), bits_of(price) + ONE) << PRIORITY_BITS | rank
 
 
 @inlined
@@ -285,7 +285,7 @@ class Workers:
 def find_prices(
     workers: Workers,
     bidding: Bidding,
-    slack: float = 0.01,
+    slack: float = 0.02,
     rounds: int | None = 32,
     after: Callable[[int], None] | None = None,
 ) -> tuple[np.ndarray, dict[str, int]]:

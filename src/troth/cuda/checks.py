@@ -18,9 +18,10 @@ import numpy as np
 
 from troth.arrays import cupy
 from troth.cpu.checks import BLOCK, add_in_order
+from troth.cuda.auction import prices
 from troth.graph import Graph
 from troth.kernels.launch import FLOATS, WARP, WORDS, bits_of, define, launch, load, number_of
-from troth.order import ORDER_CONSTANTS
+from troth.order import ORDER_CONSTANTS, make_order
 from troth.units import make_units
 
 NOWHERE = 2**63 - 1  # no entry
@@ -149,7 +150,7 @@ class CudaChecks:
         return u, graph.indices[e].item(), graph.weights[e].item()
 
     def start_dual(self, mate: Any, held: Any) -> tuple[int, int]:
-        """y(v) = the weight matched at v; (the matching's weight from below, exponent)."""
+        """y(v) = the price of v in an auction; (the matching's weight from below, exponent)."""
         cp, graph = cupy(), self.graph
         list_long, start_dual, *self._kernels = _load("dual", graph)
         self._weights = graph.weights if graph.weights.dtype.kind == "f" else self.bits
@@ -158,7 +159,11 @@ class CudaChecks:
         self._rows = split_rows(graph, list_long)
         self._y, self._fresh = cp.empty(graph.n, np.int64), cp.empty(graph.n, np.int64)
         matched = _new_totals()
-        given = mate, held.view(self._weights.dtype), self._units, self._y, matched
+        words, one = (
+            prices(graph, make_order("hash", 0)),
+            np.float64(2.0 ** (61 if graph.weights.dtype.kind == "f" else 62)),
+        )
+        given = mate, held.view(self._weights.dtype), self._units, words, one, self._y, matched
         launch(start_dual, graph.n, np.int32(graph.n), *given)
         return _joined(matched), int(made.exponent)
 

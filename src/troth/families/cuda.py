@@ -1,7 +1,8 @@
 """Seeded graphs made on a GPU: the arrays of ``troth.generate`` on the CPU, bit for bit.
 
-The module does for a GPU what ``families/host.py`` does for the CPU: ``lattice``, ``near``, ``drawn``, ``simple`` and
-``weigh`` take the same arguments. All of it is integers, and doubles that are rounded as on the CPU (see the kernels).
+The module does for a GPU what ``families/host.py`` does for the CPU: ``lattice``, ``near``, ``drawn``, ``simple``,
+``weigh`` and ``weigh_near`` take the same arguments. All of it is integers, and doubles that are rounded as on the CPU
+(see the kernels).
 
 ``Graph.weight_range`` is left to be found when it is first asked for: only engines ask, and only for 64-bit weights,
 where it is one pass over them at the speed of the memory.
@@ -36,6 +37,7 @@ PROGRAMS = {
     "lattice": ("count_lattice", "fill_lattice"),
     "near": ("number_points", "place_points", "join_near<false>", "join_near<true>"),
     "drawn": tuple(f"draw_{name}" for name in DRAWS),
+    **{f"near {kind}": ("number_points", "place_points", f"weigh_near<{kind}>") for kind in FLOATS.values()},
     **{
         kind: (f"weigh<{kind}>", "count_upper", f"number_edges<{kind}>") for kind in (*FLOATS.values(), *WORDS.values())
     },
@@ -71,24 +73,41 @@ def lattice(shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray) -> 
     return indptr, indices
 
 
+def scatter(number: Any, place: Any, seed: np.uint64, n: int, cells: int) -> tuple[Any, Any]:
+    """n random points in the order of their cells and where each cell starts, by the two kernels that find them."""
+    cp = cupy()
+    keys, points = cp.empty(n, np.uint64), cp.empty(n, np.uint64)
+    start = cp.empty(cells * cells + 1, np.int32)
+    launch(number, n, np.int64(n), seed, np.int64(cells), keys)
+    keys.sort()
+    launch(place, n, np.int64(n), seed, np.int64(cells), keys, points, start)
+    return points, start
+
+
 def near(seed: np.uint64, n: int, cells: int, reach: int) -> Structure:
     """n random points, joined where their squared distance is below ``reach``; a cell is at least that wide."""
     cp = cupy()
     if not n:
         return cp.zeros(1, np.int64), cp.empty(0, np.int32)
     number, place, count, fill = load("families", PROGRAMS["near"], CONSTANTS)
-    keys, points = cp.empty(n, np.uint64), cp.empty(n, np.uint64)
-    start = cp.empty(cells * cells + 1, np.int32)
-    launch(number, n, np.int64(n), seed, np.int64(cells), keys)
-    keys.sort()
-    launch(place, n, np.int64(n), seed, np.int64(cells), keys, points, start)
-    del keys
+    points, start = scatter(number, place, seed, n, cells)
     given = (np.int64(n), np.int64(cells), np.int64(reach), points, start)
     indptr = cp.zeros(n + 1, np.int64)
     launch(count, n, *given, indptr, start)  # the last argument is for filling
     indices = room(indptr)
     launch(fill, n, *given, indptr, indices)
     return indptr, indices
+
+
+def weigh_near(indptr: Any, indices: Any, seed: np.uint64, cells: int, reach: int, kind: np.dtype) -> Any:
+    """The rule "near" for the structure that ``near`` makes: 1 - d^2 / reach, in (0, 1]."""
+    n, entries = len(indptr) - 1, len(indices)
+    weights = cupy().empty(entries, kind)
+    if entries:
+        number, place, by_distance = load("families", PROGRAMS[f"near {number_of(kind)}"], CONSTANTS)
+        points, _ = scatter(number, place, seed, n, cells)
+        launch_tiles(by_distance, n, entries, np.int64(reach), points, indptr, indices, weights)
+    return weights
 
 
 def drawn(n: int, *draws: tuple) -> Structure:

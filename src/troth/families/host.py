@@ -1,6 +1,6 @@
 """CSR structures on the CPU: what ``structures.py`` asks of a device, in Numba.
 
-A device is a module with ``lattice``, ``near``, ``drawn``, ``simple`` and ``weigh``; the other one is
+A device is a module with ``lattice``, ``near``, ``drawn``, ``simple``, ``weigh`` and ``weigh_near``; the other one is
 ``families/cuda.py``, whose arrays are the same, bit for bit. Arguments are checked already.
 """
 
@@ -18,7 +18,7 @@ from troth.kernels.jit import inlined, kernel
 from troth.kernels.team import chunks
 from troth.order import PLACE, hash2
 
-__all__ = ["drawn", "lattice", "near", "scatter", "simple", "weigh"]
+__all__ = ["drawn", "lattice", "near", "scatter", "simple", "weigh", "weigh_near"]
 
 Structure = tuple[np.ndarray, np.ndarray]
 
@@ -144,6 +144,30 @@ def near(seed: np.uint64, n: int, cells: int, reach: int) -> Structure:
     """n random points, joined where their squared distance is below ``reach``; a cell is at least that wide."""
     points, start = scatter(seed, n, cells)
     return count_and_fill(_near, n, points, start, cells, reach)
+
+
+@kernel
+def _weigh_near(worker, cursor, chunk, points, reach, indptr, indices, weights):
+    for first, last in chunks(cursor, chunk, len(indptr) - 1):
+        for v in range(first, last):
+            x, y = np.int64(points[v, 0]), np.int64(points[v, 1])
+            for at in range(indptr[v], indptr[v + 1]):
+                u = indices[at]
+                dx, dy = points[u, 0] - x, points[u, 1] - y
+                weights[at] = np.float64(reach - (dx * dx + dy * dy)) / np.float64(reach)
+
+
+def weigh_near(
+    indptr: np.ndarray, indices: np.ndarray, seed: np.uint64, cells: int, reach: int, kind: np.dtype
+) -> np.ndarray:
+    """The rule "near" for the structure that ``near`` makes: 1 - d^2 / reach, in (0, 1].
+
+    Squared distances d^2 < reach are whole numbers; two conversions, the quotient and the type of the weights round.
+    """
+    points, _ = scatter(seed, len(indptr) - 1, cells)
+    weights = np.empty(len(indices), kind)
+    in_blocks(_weigh_near, len(indptr) - 1, points, reach, indptr, indices, weights)
+    return weights
 
 
 # ---- drawn edges ----

@@ -15,7 +15,7 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.families import host, structures
-from troth.families.weights import DTYPES, HIGH, RULES, weight_type
+from troth.families.weights import DTYPES, HIGH, NEAR, RULES, weight_type
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES
 
@@ -139,7 +139,8 @@ def generate(
         "complete"; ``troth generate --help`` lists the parameters of each.
     weights : str, optional
         "uniform" in (0, 1], "unit" (all 1), "integers" from 1 to ``high``, "exponential" of mean 1, "increasing" (1,
-        2, ... in the order of the edges), or "trap", for which greedy gets half of the optimum on a path.
+        2, ... in the order of the edges), "trap", for which greedy gets half of the optimum on a path, or, for "rgg"
+        alone, "near": 1 - (d / r)^2 for ends at distance d, where points nearer than r are joined.
     seed : int, optional
         From -2^63 to 2^64 - 1.
     dtype : dtype_like, optional
@@ -169,8 +170,7 @@ def generate(
     on, there = _device(asked.family, str(device))
     with asked.fitting(), there:  # a GPU without room raises an error of its own
         indptr, indices = asked.make(on)
-        values = on.weigh(indptr, indices, asked.weights, asked.seed, asked.kind, asked.high)
-        return Graph.trusted(indptr, indices, values)
+        return Graph.trusted(indptr, indices, asked.weigh(on, indptr, indices))
 
 
 class FamilyRequest(NamedTuple):
@@ -186,6 +186,12 @@ class FamilyRequest(NamedTuple):
     def make(self, on: Any) -> tuple[Any, Any]:
         """The structure, made by ``on`` (see ``structures.py``)."""
         return FAMILIES[self.family].make(on, self.seed, **self.params)
+
+    def weigh(self, on: Any, indptr: Any, indices: Any) -> Any:
+        """The weights of that structure, made by ``on``."""
+        if RULES[self.weights].code == NEAR:
+            return structures.near_weights(on, (indptr, indices), self.seed, self.kind, **self.params)
+        return on.weigh(indptr, indices, self.weights, self.seed, self.kind, self.high)
 
     @contextmanager
     def fitting(self) -> Iterator[None]:
@@ -204,6 +210,9 @@ def read_request(
     name = _family(family)
     if not isinstance(weights, str) or weights not in RULES:
         raise TrothError(f"{name}: weights={weights!r} is not a rule: choose {', '.join(RULES)}")
+    if RULES[weights].family not in (None, name):
+        others = ", ".join(rule for rule, row in RULES.items() if row.family is None)
+        raise TrothError(f"{name}: weights={weights} is for {RULES[weights].family} alone: choose {others}")
     if high is not None and weights != "integers":
         raise TrothError(f"{name}: high is for weights=integers, not weights={weights}: leave it out")
     values = _values(name, params)

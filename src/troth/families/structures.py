@@ -84,11 +84,21 @@ def complete(on: ModuleType, seed: np.uint64, n: int) -> Structure:
 def rgg(on: ModuleType, seed: np.uint64, n: int, degree: float) -> Structure:
     check_degree("rgg", n, degree)
     check_room(n * degree)
+    return on.near(seed, n, *cells_and_reach(n, degree))
+
+
+def near_weights(on: ModuleType, structure: Structure, seed: np.uint64, kind: np.dtype, **params: Any) -> Any:
+    """Weights of rgg by the rule "near"."""
+    return on.weigh_near(*structure, seed, *cells_and_reach(**params), kind)
+
+
+def cells_and_reach(n: int, degree: float) -> tuple[int, int]:
+    """Cells a side, and the least squared distance at which points are not joined."""
     # A disc of area degree / (n - 1) holds `degree` of the other points on average.
     reach = min(int(degree / (pi * max(n - 1, 1)) * 4.0**SIDE), 2**63 - 1)
     # A cell is at least as wide as the radius, cells^2 * reach <= (2^31)^2, and there are no more cells than points.
     cells = max(1, isqrt(min(4**SIDE // max(reach, 1), n)))
-    return on.near(seed, n, cells, reach)
+    return cells, reach
 
 
 def delaunay(on: ModuleType, seed: np.uint64, n: int) -> Structure:

@@ -1,7 +1,8 @@
 """Weights of generated graphs.
 
 A weight is a function of the seed and of its edge alone, ``w(seed, min(u, v), max(u, v))``, so both directions agree
-without looking at each other and any part of a graph can be weighted by itself. The exception is ``increasing``, ranks.
+without looking at each other and any part of a graph can be weighted by itself. The exceptions are ``increasing``,
+ranks, and ``near``, for which the points of the family are needed (``weigh_near`` of the device).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from troth.kernels.jit import kernel
 from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import WEIGHT, hash2
 
-UNIT, INCREASING, UNIFORM, EXPONENTIAL, INTEGERS, TRAP = range(6)
+UNIT, INCREASING, UNIFORM, EXPONENTIAL, INTEGERS, TRAP, NEAR = range(7)
 EPSILON = 2.0**-20  # of the trap: 1 + EPSILON is exact in float32
 BLOCK = 1 << 16  # vertices or edges that a worker takes at a time; no result depends on it
 DTYPES = ("float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -25,11 +26,13 @@ HIGH = 10  # the greatest weight of the rule "integers" where none is given
 
 
 class Rule(NamedTuple):
-    """A row of ``RULES``: the kernels' number for it, the type where none is asked for, and what it does."""
+    """A row of ``RULES``: the kernels' number for it, the type where none is asked for, what it does, and the one
+    family that it is for, where it is not for all."""
 
     code: int
     dtype: str
     help: str
+    family: str | None = None
 
 
 RULES = {
@@ -41,6 +44,7 @@ RULES = {
     "trap": Rule(
         TRAP, "float32", "1, 1+eps, 1 along vertices 4i..4i+3, else eps: on a path, greedy gets half of the best"
     ),
+    "near": Rule(NEAR, "float32", "1 - (d / r)^2 for ends at distance d, r being the greatest: rgg alone", "rgg"),
 }
 
 
@@ -99,7 +103,7 @@ def weight_type(rule: str, dtype: Any, high: int = HIGH) -> np.dtype:
         kind = np.dtype(object)
     if kind.name not in DTYPES:
         raise TrothError(f"dtype={dtype!r} is not a weight type: choose {', '.join(DTYPES)}")
-    if RULES[rule].code in (UNIFORM, EXPONENTIAL, TRAP) and kind.kind != "f":
+    if RULES[rule].code in (UNIFORM, EXPONENTIAL, TRAP, NEAR) and kind.kind != "f":
         raise TrothError(f"weights={rule} are fractions and do not fit dtype={kind}: choose float32 or float64")
     if RULES[rule].code == INTEGERS:
         check_fit(rule, high, kind)
@@ -114,7 +118,7 @@ def check_fit(rule: str, greatest: int, kind: np.dtype) -> None:
 
 
 def weigh(indptr: np.ndarray, indices: np.ndarray, rule: str, seed: np.uint64, kind: np.dtype, high: int) -> np.ndarray:
-    """Weights of a CSR structure by a rule of ``RULES``, in a type from ``weight_type``. O(n + m)."""
+    """Weights of a CSR structure by a rule of ``RULES`` for all families, in a type from ``weight_type``. O(n + m)."""
     code = RULES[rule].code
     if code == UNIT:
         return np.ones(len(indices), kind)

@@ -1,7 +1,7 @@
 """Auction on a cluster: near-optimal matchings, the same as everywhere (``reference_auction.py`` defines them).
 
 On one machine the ranks share one CSR (``node.py``) and run ``cpu/auction.py`` on it, with ranks for threads: each step
-takes its result from all ranks before the next begins. Memory: the rows once more, and 65 bytes a vertex, all of it
+takes its result from all ranks before the next begins. Memory: the rows once more, and 67 bytes a vertex, all of it
 once a machine.
 
 On several machines every step has a file that says what is sent: ``prices.py``, ``paths.py`` and ``augment.py``; what
@@ -25,7 +25,7 @@ from troth.graph import Graph
 from troth.kernels.jit import kernel
 from troth.kernels.queue import VertexQueue
 from troth.kernels.team import CALLER, chunk_size, chunks, run_team
-from troth.order import Order, priority, vertex
+from troth.order import Order, vertex
 from troth.ranks.augment import augment
 from troth.ranks.exchange import sum_over
 from troth.ranks.graph import DistGraph
@@ -33,12 +33,12 @@ from troth.ranks.messages import Messages
 from troth.ranks.node import LINE, Node, SharedRows, node_of
 from troth.ranks.paths import match_on_paths
 from troth.ranks.prices import find_prices as find_prices_by_messages
-from troth.ranks.rows import Part, name_of, own_place, part_of
+from troth.ranks.rows import Part, own_place, part_of, rank_of
 from troth.ranks.suitor import propose_together
 from troth.ranks.suitor import run_by_messages as match_stably_by_messages
 from troth.units import make_units
 
-SCRATCH, ROOMS = 65, 32  # bytes a vertex; how many arrays these are, or more
+SCRATCH, ROOMS = 67, 32  # bytes a vertex; how many arrays these are, or more
 
 
 def run(
@@ -47,7 +47,7 @@ def run(
     context: Context,
     *,
     eps: float = 0.02,
-    slack: float = 0.01,
+    slack: float = 0.02,
     rounds: int | None = 32,
     polish: int = 2,
     share: bool = True,
@@ -78,7 +78,7 @@ def run(
 
 
 def prices(
-    graph: DistGraph, order: Order, seed: int, eps: float = 0.02, slack: float = 0.01, rounds: int | None = 32
+    graph: DistGraph, order: Order, seed: int, eps: float = 0.02, slack: float = 0.02, rounds: int | None = 32
 ) -> np.ndarray:
     """The words of the own vertices as items, ``price << 32 | priority of the bidder``; all ranks together."""
     if not graph.m:
@@ -188,7 +188,7 @@ def point(worker, cursor, chunk, part, order, free, vertices, strongest):
             for e in range(np.uint64(part.indptr[v]), np.uint64(part.indptr[v + 1])):
                 x = part.indices[e]
                 if part.bits[e] >= most and free[x]:
-                    other = priority(order, name_of(part, x))
+                    other = rank_of(part, order, x)
                     if found < 0 or part.bits[e] > most or other > rank:
                         found, most, rank = x, part.bits[e], other
             strongest[i] = found
@@ -239,9 +239,9 @@ def _run_by_messages(
     clock.append(perf_counter())
     mate = match_on(mate, stable.mates, False)
     clock.append(perf_counter())
-    exchanges = 0
+    exchanges, looks = 0, np.ones(graph.owned, np.bool_)
     for _ in range(polish):
-        mate, changed = augment(messages, part, bidding, units, mate, threads)
+        mate, looks, changed = augment(messages, part, bidding, units, mate, looks, threads)
         exchanges += changed
     clock.append(perf_counter())
     complete(messages, part, order, mate, threads)

@@ -16,11 +16,11 @@ import numpy as np
 from troth.cpu.prices import NONE, Bidding, bits_of, mask_of, profit_of, value_of
 from troth.kernels.jit import kernel
 from troth.kernels.team import CALLER, chunks, run_team
-from troth.order import PRIORITY_BITS, priority
+from troth.order import PRIORITY_BITS
 from troth.ranks.exchange import sum_over
 from troth.ranks.messages import Messages, greatest
 from troth.ranks.prices import best_two, entry_in
-from troth.ranks.rows import Part, entry_of, name_of
+from troth.ranks.rows import Part, entry_of, name_of, rank_of
 from troth.units import Units, units_up
 
 ARMS = np.dtype([("profit", "f4", 2), ("to", "i4", 2), ("gain", "i8", 2)])
@@ -66,10 +66,12 @@ def hold(part, bidding, units, mate, at, held, weight):
 
 
 @kernel
-def find_arms(worker, cursor, chunk, part, bidding, units, matched, arms):
-    """The two best arms of own vertices."""
+def find_arms(worker, cursor, chunk, part, bidding, units, matched, looks, arms):
+    """The two best arms of own vertices that look for them."""
     for start, stop in chunks(cursor, chunk, part.owned):
         for v in range(np.uint64(start), np.uint64(stop)):
+            if not looks[v]:
+                continue
             mask = mask_of(bidding, name_of(part, v))
             best, second = best_two(bidding, part, mask, v, matched.held)
             for i in range(2):
@@ -83,13 +85,12 @@ def find_arms(worker, cursor, chunk, part, bidding, units, matched, arms):
 
 
 @kernel
-def choose_arms(part, order, matched, arms, theirs, wishes):
+def choose_arms(part, order, matched, looks, arms, theirs, wishes):
     """The centres that would gain by the arms of a and, ``theirs``, of b; how many."""
     count = 0
     for a in range(part.owned):
-        name = name_of(part, a)
         b = np.int64(matched.mate[a])
-        if 0 <= b < np.int64(name):
+        if not looks[a] or 0 <= b < np.int64(name_of(part, a)):
             continue
         mine, yours = 0, 0
         x = arms.to[a, 0]
@@ -106,7 +107,7 @@ def choose_arms(part, order, matched, arms, theirs, wishes):
             if x >= 0 and y >= 0 and matched.mate[x] == y:
                 gain += matched.weight[x]  # that pair is given up once
             if gain > 0:
-                claim = bits_of(np.float32(np.float64(gain))) << PRIORITY_BITS | priority(order, name)
+                claim = bits_of(np.float32(np.float64(gain))) << PRIORITY_BITS | rank_of(part, order, a)
                 wishes.centre[count], wishes.x[count], wishes.claim[count] = a, x, claim
                 wishes.arm[count] = yours if y >= 0 else -1
                 count += 1
@@ -114,16 +115,19 @@ def choose_arms(part, order, matched, arms, theirs, wishes):
 
 
 def augment(
-    messages: Messages, part: Part, bidding: Bidding, units: Units, mate: np.ndarray, threads: int
-) -> tuple[np.ndarray, int]:
-    """One round: the mates of the own vertices after it, by global number, and how many centres changed."""
+    messages: Messages, part: Part, bidding: Bidding, units: Units, mate: np.ndarray, looks: np.ndarray, threads: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """One round, for the own vertices that look for arms, and if one of a pair does, so does the other.
+
+    Returns their mates after it, by global number, who looks in the next round, and how many centres changed.
+    """
     owned, team = len(mate), CALLER if threads == 1 else threads
     matched = _match_local(messages, part, bidding, units, mate)
     arms = Arms(*(np.empty((owned, 2), kind) for kind in (np.float32, np.int32, np.int64)))
-    run_team(find_arms, owned, team, part, bidding, units, matched, arms)
-    theirs = _bring_arms(messages, part, matched, arms)
+    run_team(find_arms, owned, team, part, bidding, units, matched, looks, arms)
+    theirs = _bring_arms(messages, part, matched, looks, arms)
     wishes = Wishes(*(np.empty(owned, kind) for kind in (np.int32, np.int32, np.int32, np.uint64)))
-    count = choose_arms(part, bidding.order, matched, arms, theirs, wishes)
+    count = choose_arms(part, bidding.order, matched, looks, arms, theirs, wishes)
     wishes = Wishes(*(values[:count] for values in wishes))
 
     def tell_other(chosen: np.ndarray, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -161,7 +165,7 @@ def augment(
     left, _ = messages.to_owners(matched.at[joined[mate[joined] >= 0]], mate[joined[mate[joined] >= 0]])
     fresh[left] = -1
     fresh[joined] = mates
-    return fresh, sum_over(messages.comm, len(chosen))
+    return fresh, claims[:owned] != NONE, sum_over(messages.comm, len(chosen))
 
 
 def _match_local(messages: Messages, part: Part, bidding: Bidding, units: Units, mate: np.ndarray) -> Matched:
@@ -175,10 +179,10 @@ def _match_local(messages: Messages, part: Part, bidding: Bidding, units: Units,
     return matched
 
 
-def _bring_arms(messages: Messages, part: Part, matched: Matched, arms: Arms) -> Arms:
+def _bring_arms(messages: Messages, part: Part, matched: Matched, looks: np.ndarray, arms: Arms) -> Arms:
     """For own vertices the arms of their mates that are larger, with global numbers; none elsewhere."""
-    owned = messages.owned
-    larger = np.flatnonzero((matched.mate[:owned] >= 0) & (matched.mate[:owned] < part.names[:owned])).astype(np.int32)
+    mate = matched.mate[: messages.owned]
+    larger = np.flatnonzero(looks & (mate >= 0) & (mate < part.names[: messages.owned])).astype(np.int32)
     sent = np.empty(len(larger), ARMS)
     sent["profit"], sent["gain"] = arms.profit[larger], arms.gain[larger]
     sent["to"] = np.where(arms.to[larger] >= 0, part.names[arms.to[larger]], -1)

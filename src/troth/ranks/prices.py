@@ -28,7 +28,7 @@ from troth.kernels.team import CALLER, chunks, run_team
 from troth.order import ONE, PRIORITY_BITS, priority, vertex
 from troth.ranks.exchange import reduce
 from troth.ranks.messages import Messages, greatest
-from troth.ranks.rows import Part, entry_of, name_of, own_place
+from troth.ranks.rows import Part, entry_of, name_of, own_place, rank_of
 
 
 @spliced
@@ -59,15 +59,15 @@ def look(worker, cursor, chunk, bidding, part, words, bidders, items, bids):
     for start, stop in chunks(cursor, chunk, bidders.size):
         for i in range(start, stop):
             u = np.uint64(np.uint32(bidders[i]))
-            name = name_of(part, u)
-            mask = mask_of(bidding, name)
+            mask = mask_of(bidding, name_of(part, u))
             best, second = best_two(bidding, part, mask, u, words)
             read += part.indptr[u + ONE] - part.indptr[u]
             items[i], bids[i] = 0, NONE
             if best >> PRIORITY_BITS != NONE:
                 unmet += money(best)
                 items[i] = part.indices[entry_in(bidding, part, u, best, mask)]
-                bids[i] = bid_at(bidding, name, best, second, price_of(words, np.uint64(items[i])))
+                rank, price = rank_of(part, bidding.order, u), price_of(words, np.uint64(items[i]))
+                bids[i] = bid_at(bidding, rank, best, second, price)
     return unmet, read
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.kernels.jit import inlined, kernel
-from troth.order import weight_bits
+from troth.order import priority, weight_bits
 from troth.ranks.graph import DistGraph, bisect
 
 
@@ -34,6 +34,12 @@ def name_of(part, v):
     if part.first >= 0 and np.int64(v) < part.owned:
         return np.uint64(part.first + np.int64(v))
     return np.uint64(np.uint32(part.names[v]))
+
+
+@inlined
+def rank_of(part, order, v):
+    """The priority of a local vertex."""
+    return priority(order, name_of(part, v))
 
 
 @kernel

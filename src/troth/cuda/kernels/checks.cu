@@ -163,23 +163,9 @@ __global__ void uncover_pieces(i64 pieces, i64 size, const i32* __restrict__ pie
 
 // ---- the dual ----
 
-// Units of cpu/checks.py: w << exponent for integers, w * first * second for floats.
-struct Units {
-    i64 exponent;
-    double first, second;
-};
 SAME_SIZE(Units, UNITS);
 
-// A weight in units, rounded up. The product is exact, or it underflowed, perhaps to 0, and w is far below one unit:
-// then 1 is w rounded up.
-__device__ __forceinline__ i64 units_up(double w, const Units& units) {
-    return max(1ll, (i64)ceil(w * units.first * units.second));
-}
-__device__ __forceinline__ i64 units_up(float w, const Units& units) { return units_up(number(w), units); }
-template <class W>
-__device__ __forceinline__ i64 units_up(W w, const Units& units) { return (i64)w << units.exponent; }
-
-// The same, rounded down.
+// A weight in units (common.cuh `units_up`), rounded down.
 __device__ __forceinline__ i64 units_down(double w, const Units& units) {
     return (i64)(w * units.first * units.second);
 }
@@ -187,15 +173,16 @@ __device__ __forceinline__ i64 units_down(float w, const Units& units) { return 
 template <class W>
 __device__ __forceinline__ i64 units_down(W w, const Units& units) { return (i64)w << units.exponent; }
 
-// y[v] = the weight matched at v, rounded up; totals += the weights of the pairs, rounded down.
+// y[v] = the price of v in an auction (auction.cu: the upper half of its word), in units, of which a price of 1 counts
+// `one`; totals += the weights of the pairs, rounded down.
 template <class T>
 __global__ void start_dual(i32 n, const i32* __restrict__ mate, const T* __restrict__ held, Units units,
-                           i64* __restrict__ y, u64* totals) {
+                           const u64* __restrict__ words, double one, i64* __restrict__ y, u64* totals) {
+    constexpr double MOST = 9223372036854774784.0;  // the greatest below 2^63
     i64 v = thread_id();
     u64 part = 0;
     if (v < n) {
-        bool matched = mate[v] >= 0;
-        y[v] = matched ? units_up(held[v], units) : 0;
+        y[v] = (i64)fmin((double)__uint_as_float(high(words[v])) * one, MOST);
         if (mate[v] > v) part = (u64)units_down(held[v], units);
     }
     add_parts(part, totals);

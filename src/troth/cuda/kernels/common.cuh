@@ -103,6 +103,13 @@ __device__ inline W weight_at(const i64* __restrict__ indptr, const i32* __restr
     return bits[find(indices, indptr[v], indptr[v + 1], (i32)u)];
 }
 
+// The place of the edge {u, v}, in the shorter one of the two rows.
+__device__ inline i64 edge_place(const i64* __restrict__ indptr, const i32* __restrict__ indices, i32 u, i32 v) {
+    i64 start = indptr[u], stop = indptr[u + 1], start_v = indptr[v], stop_v = indptr[v + 1];
+    if (stop_v - start_v < stop - start) return find(indices, start_v, stop_v, u);
+    return find(indices, start, stop, v);
+}
+
 // Whether v prefers `offer` to the one that it holds; both are (prefix, priority of the suitor). Equal prefixes of wide
 // weights are settled by the exact weights, found in v's own sorted row.
 template <class W>
@@ -159,6 +166,23 @@ struct Rounded<float> {
 };
 template <class T, class U>
 __device__ __forceinline__ T rounded(U x) { return Rounded<T>::of(x); }
+
+// Units of units.py: w << exponent for integers, w * first * second for floats.
+struct Units {
+    i64 exponent;
+    double first, second;
+};
+
+// A weight in units, rounded up, 1 or more. The product is exact, or it underflowed, perhaps to 0, and w is far below
+// one unit: then 1 is w rounded up. Where an integer's exponent is negative, its last bits are lost.
+__device__ __forceinline__ i64 units_up(double w, const Units& units) {
+    return max(1ll, (i64)ceil(w * units.first * units.second));
+}
+__device__ __forceinline__ i64 units_up(float w, const Units& units) { return units_up(number(w), units); }
+template <class W>
+__device__ __forceinline__ i64 units_up(W w, const Units& units) {
+    return units.exponent >= 0 ? (i64)w << units.exponent : max(1ll, (i64)w >> -units.exponent);
+}
 
 // ---- threads and warps ----
 
@@ -223,6 +247,41 @@ __device__ N sum_before(N value, N* partial, N& sum) {
 
 // How many lanes of a mask are below this one: its place, where those of the mask go one behind the other.
 __device__ __forceinline__ u32 place_in(u32 mask) { return __popc(mask & ((1u << lane_id()) - 1)); }
+
+// *total += the sum over the block. All threads of the block call it.
+__device__ inline void add_up_block(u64* total, u64 value) {
+    __shared__ u64 partial[WARP];
+    value = warp_sum(value);
+    __syncthreads();  // an earlier call may still read
+    if (lane_id() == 0) partial[threadIdx.x / WARP] = value;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (u32 warp = 1; warp < blockDim.x / WARP; ++warp) value += partial[warp];
+        if (value) atomicAdd(total, value);
+    }
+}
+
+// Room in a list for the threads of the block that have something, `count` being the list's: the place of this one.
+// One addition for all. All threads of the block call it.
+__device__ inline u64 place_in_list(bool has, u64* count) {
+    __shared__ u32 before[WARP];
+    __shared__ u64 start;
+    u32 mask = __ballot_sync(FULL, has), warp = threadIdx.x / WARP;
+    __syncthreads();  // an earlier call may still read
+    if (lane_id() == 0) before[warp] = __popc(mask);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        u32 all = 0;
+        for (u32 w = 0; w < blockDim.x / WARP; ++w) {
+            u32 size = before[w];
+            before[w] = all;
+            all += size;
+        }
+        start = all ? atomicAdd(count, (u64)all) : 0;
+    }
+    __syncthreads();
+    return start + before[warp] + place_in(mask);
+}
 
 // A word that other threads may change: never from a register or the L1 cache.
 template <class T>

@@ -1,8 +1,8 @@
 // Seeded graphs: the kernels of families/host.py, families/draw.py and families/weights.py on a GPU, bit for bit.
 //
-// Random words (common.cuh) become numbers by shifts and by + and * of doubles, rounded one by one as on the CPU, since
-// the compiler fuses none (--fmad=false). Where rows differ in length, a block takes a tile of consecutive entries and
-// each thread finds the rows of its own: no hub keeps one thread busy, and neighbouring threads touch neighbouring
+// Random words (common.cuh) become numbers by shifts and by +, * and / of doubles, rounded one by one as on the CPU,
+// since the compiler fuses none (--fmad=false). Where rows differ in length, a block takes a tile of consecutive entries
+// and each thread finds the rows of its own: no hub keeps one thread busy, and neighbouring threads touch neighbouring
 // words.
 
 constexpr i32 TILE = HOST_TILE;  // entries of a block
@@ -118,6 +118,17 @@ __global__ void join_near(i64 n, i64 cells, i64 reach, const u64* __restrict__ p
         }
     }
     if (!FILL) indptr[v + 1] = at;
+}
+
+// weights[e] = 1 - d^2 / reach for entry e, whose ends are at distance d: whole numbers, and a quotient that is rounded.
+template <class T>
+__global__ void weigh_near(i64 n, i64 entries, i64 reach, const u64* __restrict__ points,
+                           const i64* __restrict__ indptr, const i32* __restrict__ indices, T* __restrict__ weights) {
+    each_entry(n, entries, indptr, [&](i64 v, i64 e) {
+        u64 here = points[v], there = points[indices[e]];
+        i64 dx = (i32)low(there) - (i32)low(here), dy = (i32)high(there) - (i32)high(here);
+        weights[e] = (T)((double)(reach - (dx * dx + dy * dy)) / (double)reach);
+    });
 }
 
 // ---- drawn edges ----

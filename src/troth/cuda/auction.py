@@ -1,0 +1,215 @@
+"""The auction on a GPU: ``reference_auction.py`` says what it is, what it promises, and every rule.
+
+*Prices.* The word of an item is the bid of its holder and the holder's priority, so a bid is an atomic maximum, and the
+word that it returns tells who lost: exactly one vertex a bid, or none. ``open_auction`` finds everybody's first bid by
+one pass over the rows, with no price read; ``hold_auction`` does all else. Its blocks all run at one time and meet twice
+a round: bids are made from the prices of the last round, and then count. The host waits for nothing.
+
+*Rows.* 2^shift lanes read a row, about four entries each; a warp reads one of more than ``ENTRIES`` for each of them, and
+rows of more than ``PIECE`` entries are cut into pieces, for a warp each, so that no hub is one warp's alone. A price is
+read only where the weight itself could be among the two best.
+
+*Then* the heaviest matching on the arcs (``paths.py``), merged with Suitor's; exchanges and completion (``augment.py``).
+
+Memory: 32 bytes a vertex beside the mates; Suitor, which runs first, takes 50.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from troth.arrays import cupy
+from troth.contract import Context, Result
+from troth.cuda import suitor
+from troth.cuda.augment import complete, exchange, lanes_shift
+from troth.cuda.paths import heaviest_on_paths, numbers_of
+from troth.graph import Graph
+from troth.kernels.launch import (
+    FLOATS,
+    WORDS,
+    DeviceClock,
+    Memory,
+    define,
+    launch,
+    launch_cooperative,
+    load,
+    number_of,
+    resident,
+    struct,
+)
+from troth.order import ORDER_CONSTANTS, Order, as_argument, make_order
+
+BLOCK = 256
+ENTRIES = 16  # of a row that each of a group's lanes reads at most
+PIECE = 1024  # entries of a piece of a longer row
+CONTROL_BYTES = 4 * 3 * 8 + 8  # of the kernels' struct
+UNLIMITED = 2**31 - 1  # rounds; they end long before
+WAVES = 8  # times more blocks than run at a time, where blocks take unequal time
+
+_LONG_ARRAYS = ("row", "first", "owner", "done", "best")
+_LONGS = np.dtype([(name, "u8") for name in _LONG_ARRAYS] + [(name, "i8") for name in ("most_rows", "most_pieces")])
+_SCALE = np.dtype([("first", "f8"), ("second", "f8")])
+CONSTANTS = (
+    *ORDER_CONSTANTS,
+    *define(BLOCK=BLOCK, ENTRIES=ENTRIES, PIECE=PIECE, CONTROL_BYTES=CONTROL_BYTES),
+    *define(LONGS_BYTES=_LONGS.itemsize, SCALE_BYTES=_SCALE.itemsize),
+)
+_NUMBERS = (*WORDS.values(), *FLOATS.values())
+PROGRAMS = {
+    ("prices", number): (f"open_auction<{number}>", f"hold_auction<{number}>", "read_arcs") for number in _NUMBERS
+}
+PROGRAMS |= {
+    ("arms", number): (f"hold_values<{number}>", f"find_arms<{number}>", f"find_long_arms<{number}>")
+    for number in _NUMBERS
+}
+
+
+def _load(part: str, graph: Graph) -> tuple[Any, ...]:
+    return load("auction", PROGRAMS[part, number_of(graph.weights.dtype)], CONSTANTS)
+
+
+def _scale(graph: Graph) -> np.ndarray:
+    """The two factors that make weights values, the greatest in [1, 2), as a struct that kernels take by value."""
+    dtype, greatest = graph.weights.dtype, graph.bits_range()[1]
+    if dtype.kind == "f":
+        greatest = np.array([greatest], f"u{dtype.itemsize}").view(dtype)[0]
+    shift = 1 - math.frexp(float(greatest))[1]
+    return struct(_SCALE, math.ldexp(1.0, shift // 2), math.ldexp(1.0, shift - shift // 2))
+
+
+def _rows(graph: Graph) -> tuple[Any, ...]:
+    return (
+        graph.indptr,
+        graph.indices,
+        numbers_of(graph.weights),
+        np.int64(graph.n),
+        lanes_shift(graph),
+        _scale(graph),
+    )
+
+
+def _long_sizes(graph: Graph) -> tuple[int, int, dict[str, int], dict[str, int]]:
+    """The most long rows and pieces that there can be, and the bytes of their arrays: zeros, and others."""
+    rows = len(graph.indices) // PIECE + 1
+    pieces = len(graph.indices) // PIECE + rows
+    return (
+        rows,
+        pieces,
+        {"done": 4 * rows},
+        {"row": 8 * rows, "first": 8 * rows, "owner": 8 * pieces, "best": 16 * pieces},
+    )
+
+
+def _longs(memory: Memory, rows: int, pieces: int) -> np.ndarray:
+    return struct(_LONGS, *(memory[name].ptr for name in _LONG_ARRAYS), rows, pieces)
+
+
+def _blocks(kernel: Any, threads: int, waves: int = 1) -> int:
+    return min(resident(kernel, BLOCK) * waves, -(-threads // BLOCK))
+
+
+# ---- the parts ----
+
+
+def prices(
+    graph: Graph, order: Order, seed: int = 0, eps: float = 0.02, slack: float = 0.02, rounds: int | None = 32
+) -> Any:
+    """The words of all items after the auction: the bits of the price << 32 | priority of the holder, 0 for none."""
+    return _hold(graph, order, seed, eps, slack, rounds)[0]
+
+
+def _hold(
+    graph: Graph, order: Order, seed: int, eps: float, slack: float, rounds: int | None
+) -> tuple[Any, Memory | None]:
+    """The words, and the memory that has the number of rounds in the last word of ``control``."""
+    cp, n = cupy(), graph.n
+    state = cp.zeros(n, np.uint64)
+    if not len(graph.indices) or rounds == 0:
+        return state, None
+    open_auction, hold_auction, _ = _load("prices", graph)
+    most_rows, most_pieces, zeros, others = _long_sizes(graph)
+    places = n + most_rows
+    memory = Memory(
+        {"control": CONTROL_BYTES, **zeros},
+        {"active": 8 * n, "targets": 4 * places, "words": 8 * places, **others},
+    ).clear()
+    orders = as_argument(order), as_argument(make_order("hash", seed)), np.uint64(seed), np.float32(eps)
+    given, longs = (*_rows(graph), *orders), _longs(memory, most_rows, most_pieces)
+    bids = memory["targets"], memory["words"], memory["control"]
+    threads = n << int(lanes_shift(graph))
+    open_auction((_blocks(open_auction, threads, WAVES),), (BLOCK,), (*given, longs, *bids))
+    most = np.int64(UNLIMITED if rounds is None else rounds)
+    stop = np.float64(slack), most, longs, state, memory["active"]
+    launch_cooperative(hold_auction, _blocks(hold_auction, threads), BLOCK, *given, *stop, *bids)
+    return state, memory
+
+
+def arcs(graph: Graph, order: Order, state: Any) -> tuple[Any, Any]:
+    """What each vertex holds, and who holds it; -1 where there is none."""
+    cp, n = cupy(), graph.n
+    _, _, read_arcs = _load("prices", graph)
+    item, holder = cp.full(n, -1, np.int32), cp.empty(n, np.int32)
+    launch(read_arcs, n, np.int64(n), state, as_argument(order), item, holder, block=BLOCK)
+    return item, holder
+
+
+def arms(graph: Graph, seed: int, mate: Any) -> tuple[Any, Any]:
+    """The value matched at each vertex, and the keys of its two best arms."""
+    cp, n = cupy(), graph.n
+    hold_values, find_arms, find_long_arms = _load("arms", graph)
+    most_rows, most_pieces, zeros, others = _long_sizes(graph)
+    memory = Memory({"control": CONTROL_BYTES, **zeros}, others).clear()
+    held, found = cp.empty(n, np.float32), cp.empty((n, 2), np.uint64)
+    rows = _rows(graph)
+    *arrays, size, _, scale = rows
+    launch(hold_values, n, *arrays, size, scale, mate, held, block=BLOCK)
+    mixing = as_argument(make_order("hash", seed)), np.uint64(seed)
+    given = *rows, *mixing, held, _longs(memory, most_rows, most_pieces), found, memory["control"]
+    threads = n << int(lanes_shift(graph))
+    find_arms((_blocks(find_arms, threads, WAVES),), (BLOCK,), given)
+    find_long_arms((_blocks(find_long_arms, most_pieces * BLOCK),), (BLOCK,), given)
+    return held, found
+
+
+# ---- the engine ----
+
+
+def run(
+    graph: Graph,
+    order: Order,
+    context: Context,
+    *,
+    eps: float = 0.02,
+    slack: float = 0.02,
+    rounds: int | None = 32,
+    polish: int = 2,
+) -> Result:
+    """The engine; see ``contract.py``."""
+    cp, n, seed = cupy(), graph.n, int(context.seed)
+    context.report(0, n)
+    if not len(graph.indices):
+        return Result(cp.full(n, -1, np.int32), {"rounds": 0}, {"kernels": 0.0})
+    clock = DeviceClock() if context.measured else None
+    stable = suitor.run(graph, order, replace(context, measured=False, progress=None)).mates
+    state, memory = _hold(graph, order, seed, eps, slack, rounds)
+    control = None if memory is None else memory.view("control", np.uint32)[-1:].copy()
+    del memory
+    item, holder = arcs(graph, order, state)
+    del state
+    mate = heaviest_on_paths(graph, seed, item, holder, oriented=True)
+    del item, holder
+    mate = heaviest_on_paths(graph, seed, mate, stable)
+    del stable
+    for _ in range(polish):
+        held, found = arms(graph, seed, mate)
+        exchange(graph, order, seed, mate, held, found)
+        del held, found
+    complete(graph, order, mate)
+    if clock is None:  # nothing is read back: the caller goes on while the kernels run
+        return Result(mate, {}, {})
+    seconds = {"kernels": clock.stop()}
+    return Result(mate, {"rounds": 0 if control is None else int(control[0])}, seconds)
