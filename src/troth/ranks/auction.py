@@ -74,11 +74,13 @@ def run(
     )
     own = mate[graph.own]
     workers.node.sync()  # nobody clears the arrays for another matching before all have read theirs
+    if workers.node.comm.rank:
+        counts = {**counts, "scans": 0, "edges_read": 0}  # they are those of all ranks: the first one has them
     return Result(own, {**counts, "threads": threads, "bytes": 0, "messages": 0}, {**seconds, **steps})
 
 
 def prices(
-    graph: DistGraph, order: Order, seed: int, eps: float = 0.02, slack: float = 0.02, rounds: int | None = 32
+    graph: DistGraph, order: Order, seed: int = 0, eps: float = 0.02, slack: float = 0.02, rounds: int | None = 32
 ) -> np.ndarray:
     """The words of the own vertices as items, ``price << 32 | priority of the bidder``; all ranks together."""
     if not graph.m:
