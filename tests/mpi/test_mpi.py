@@ -23,6 +23,12 @@ pytest.importorskip("mpi4py")
 
 JOB = Path(__file__).with_name("job.py")
 MPIEXEC = launcher()
+AUCTIONS = (
+    {},
+    {"eps": 0.3, "slack": 0, "rounds": 5, "polish": 4},
+    {"eps": 1e-6, "rounds": 9, "polish": 0},
+    {"rounds": 1, "polish": 1},
+)
 LIMIT = 240  # seconds; a job that hangs is a failure
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec")
 
@@ -112,18 +118,11 @@ def checked(store):
 
 @pytest.fixture(scope="session")
 def auctioned(store):
-    """The corpus and random graphs, each with a tie rule, a seed and options, and the mates and prices of the reference."""
+    """The corpus and random graphs, each with a tie rule, a seed and options; the reference's mates and prices."""
     draw, found = random.Random(17), []
     for graph in [make() for _, make in CORPUS] + [random_graph(draw, draw.choice((14, 40))) for _ in range(60)]:
         ties, seed = draw.choice(TIES), draw.choice((0, draw.getrandbits(64)))
-        options = draw.choice(
-            (
-                {},
-                {"eps": 0.3, "slack": 0, "rounds": 5, "polish": 4},
-                {"eps": 1e-6, "rounds": 9, "polish": 0},
-                {"rounds": 1},
-            )
-        )
+        options = draw.choice(AUCTIONS)
         mate = reference_auction.auction(graph, order_of(graph, ties, seed), seed, **options)
         order = make_order("hash", 0)
         prices, holder, _ = reference_auction.auction_prices(graph, order)
