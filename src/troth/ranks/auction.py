@@ -5,13 +5,14 @@ takes its result from all ranks before the next begins. Memory: the rows once mo
 once a machine.
 
 On several machines every step has a file that says what is sent: ``prices.py``, ``paths.py`` and ``augment.py``; what
-is left free is completed here, in rounds that send who is pointed at, and who is matched. Memory of a rank: up to 80
-bytes for each own vertex and ghost, and the paths that it decides.
+is left free is completed here, in rounds that send who is pointed at, and who is matched. Memory of a rank: 4 bytes an
+entry, up to 150 for each own vertex and 50 for each ghost, and the paths that it decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -33,9 +34,11 @@ from troth.ranks.messages import Messages
 from troth.ranks.node import LINE, Node, SharedRows, node_of
 from troth.ranks.paths import match_on_paths
 from troth.ranks.prices import find_prices as find_prices_by_messages
-from troth.ranks.rows import Part, own_place, part_of, rank_of
+from troth.ranks.prices import make_part_bidding
+from troth.ranks.rows import Part, own_place, part_of, rank_of, weigh_entries
 from troth.ranks.suitor import propose_together
 from troth.ranks.suitor import run_by_messages as match_stably_by_messages
+from troth.rows import number_rows_of
 from troth.units import make_units
 
 SCRATCH, ROOMS = 67, 32  # bytes a vertex; how many arrays these are, or more
@@ -88,8 +91,7 @@ def prices(
     workers = _share(graph, graph.comm, 1)
     if workers is None:
         messages = Messages(graph, graph.comm)
-        bidding = make_bidding(graph, order, seed, eps)
-        words, _ = find_prices_by_messages(messages, bidding, part_of(graph), 1, slack, rounds)
+        words, _ = find_prices_by_messages(messages, *make_part_bidding(graph, order, seed, eps), 1, slack, rounds)
         messages.free()
         return words[: graph.owned]
     words, _ = find_prices(workers, make_bidding(workers.graph, order, seed, eps), slack, rounds)
@@ -223,14 +225,13 @@ def _run_by_messages(
     graph: DistGraph, order: Order, context: Context, eps: float, slack: float, rounds: int | None, polish: int
 ) -> Result:
     """The steps of ``cpu/auction.py``."""
-    threads, messages, part = context.threads or 1, Messages(graph, context.comm), part_of(graph)
-    bidding, units = make_bidding(graph, order, int(context.seed), eps), make_units(graph, ROOM)
+    clock, threads, messages = [perf_counter()], context.threads or 1, Messages(graph, context.comm)
+    bidding, part = make_part_bidding(graph, order, int(context.seed), eps)
+    weigh = partial(weigh_entries, number_rows_of(graph).weights, make_units(graph, ROOM))
 
     def match_on(first: np.ndarray, second: np.ndarray, arcs: bool) -> np.ndarray:
-        given = (part, bidding.rows, units, first, second, arcs, bidding.mixing, threads)
-        return match_on_paths(messages, *given)
+        return match_on_paths(messages, part, weigh, first, second, arcs, bidding.mixing, threads)
 
-    clock = [perf_counter()]
     words, counts = find_prices_by_messages(messages, bidding, part, threads, slack, rounds)
     clock.append(perf_counter())
     item, holder = np.empty(graph.owned, np.int32), np.empty(graph.owned, np.int32)
@@ -243,10 +244,10 @@ def _run_by_messages(
     clock.append(perf_counter())
     exchanges, looks = 0, np.ones(graph.owned, np.bool_)
     for _ in range(polish):
-        mate, looks, changed = augment(messages, part, bidding, units, mate, looks, threads)
+        mate, looks, changed = augment(messages, part, bidding, weigh, mate, looks, threads)
         exchanges += changed
     clock.append(perf_counter())
-    complete(messages, part, order, mate, threads)
+    complete(messages, part_of(graph), order, mate, threads)
     clock.append(perf_counter())
     messages.free()
     sent = {key: getattr(messages, key) + stable.counts[key] for key in ("bytes", "messages")}

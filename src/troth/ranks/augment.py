@@ -9,11 +9,12 @@ A round takes 12 exchanges. Cost: 36 bytes for each pair across ranks, 32 for ea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from troth.cpu.prices import NONE, Bidding, bits_of, mask_of, profit_of, value_of
+from troth.cpu.prices import NONE, Bidding, bits_of, mask_of, profit_of
 from troth.kernels.jit import kernel
 from troth.kernels.team import CALLER, chunks, run_team
 from troth.order import PRIORITY_BITS
@@ -21,7 +22,6 @@ from troth.ranks.exchange import sum_over
 from troth.ranks.messages import Messages, greatest
 from troth.ranks.prices import best_two, entry_in
 from troth.ranks.rows import Part, entry_of, name_of, rank_of
-from troth.units import Units, units_up
 
 ARMS = np.dtype([("profit", "f4", 2), ("to", "i4", 2), ("gain", "i8", 2)])
 CHOICE = np.dtype([("arm", "i4"), ("claim", "u8")])
@@ -54,34 +54,27 @@ class Wishes(NamedTuple):
 
 
 @kernel
-def hold(part, bidding, units, mate, at, held, weight):
-    """What is matched at own vertices."""
+def hold(part, bidding, mate, entries, at, held):
+    """The entries of the mates of own vertices, where they lead, and their weights as bidders count them."""
     for v in range(part.owned):
-        at[v], held[v], weight[v] = -1, np.float32(0.0), 0
+        entries[v], at[v], held[v] = -1, -1, np.float32(0.0)
         if mate[v] >= 0:
-            e = entry_of(part, v, mate[v])
-            at[v] = part.indices[e]
-            held[v] = value_of(bidding.rows.weights[e], bidding)
-            weight[v] = units_up(bidding.rows.weights[e], units)
+            entries[v] = entry_of(part, v, mate[v])
+            at[v], held[v] = part.indices[entries[v]], bidding.rows.weights[entries[v]]
 
 
 @kernel
-def find_arms(worker, cursor, chunk, part, bidding, units, matched, looks, arms):
-    """The two best arms of own vertices that look for them."""
+def find_arms(worker, cursor, chunk, part, bidding, held, looks, profit, entries):
+    """The two best arms of own vertices that look for them, and their profits; -1: there is none."""
     for start, stop in chunks(cursor, chunk, part.owned):
         for v in range(np.uint64(start), np.uint64(stop)):
+            entries[v, 0] = entries[v, 1] = -1
             if not looks[v]:
                 continue
             mask = mask_of(bidding, name_of(part, v))
-            best, second = best_two(bidding, part, mask, v, matched.held)
-            for i in range(2):
-                key = best if i == 0 else second
-                e = entry_in(bidding, part, v, key, mask)
-                arms.profit[v, i], arms.to[v, i], arms.gain[v, i] = profit_of(key), -1, 0
-                if e >= 0:
-                    x = part.indices[e]
-                    arms.to[v, i] = x
-                    arms.gain[v, i] = units_up(bidding.rows.weights[e], units) - matched.weight[x]
+            best, second = best_two(bidding, part, mask, v, held)
+            profit[v, 0], entries[v, 0] = profit_of(best), entry_in(bidding, part, v, best, mask)
+            profit[v, 1], entries[v, 1] = profit_of(second), entry_in(bidding, part, v, second, mask)
 
 
 @kernel
@@ -115,16 +108,25 @@ def choose_arms(part, order, matched, looks, arms, theirs, wishes):
 
 
 def augment(
-    messages: Messages, part: Part, bidding: Bidding, units: Units, mate: np.ndarray, looks: np.ndarray, threads: int
+    messages: Messages,
+    part: Part,
+    bidding: Bidding,
+    weigh: Callable[[np.ndarray], np.ndarray],
+    mate: np.ndarray,
+    looks: np.ndarray,
+    threads: int,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """One round, for the own vertices that look for arms, and if one of a pair does, so does the other.
 
-    Returns their mates after it, by global number, who looks in the next round, and how many centres changed.
+    Returns their mates after it, by global number, who looks in the next round, and how many centres changed. ``weigh``
+    returns the weights of entries, in units.
     """
     owned, team = len(mate), CALLER if threads == 1 else threads
-    matched = _match_local(messages, part, bidding, units, mate)
-    arms = Arms(*(np.empty((owned, 2), kind) for kind in (np.float32, np.int32, np.int64)))
-    run_team(find_arms, owned, team, part, bidding, units, matched, looks, arms)
+    matched = _match_local(messages, part, bidding, weigh, mate)
+    profit, entries = np.empty((owned, 2), np.float32), np.empty((owned, 2), np.int64)
+    run_team(find_arms, owned, team, part, bidding, matched.held, looks, profit, entries)
+    to = np.where(entries >= 0, part.indices[entries], np.int32(-1)) if len(part.indices) else entries.astype(np.int32)
+    arms = Arms(profit, to, weigh(entries) - np.where(to >= 0, matched.weight[to], 0))
     theirs = _bring_arms(messages, part, matched, looks, arms)
     wishes = Wishes(*(np.empty(owned, kind) for kind in (np.int32, np.int32, np.int32, np.uint64)))
     count = choose_arms(part, bidding.order, matched, looks, arms, theirs, wishes)
@@ -168,12 +170,14 @@ def augment(
     return fresh, claims[:owned] != NONE, sum_over(messages.comm, len(chosen))
 
 
-def _match_local(messages: Messages, part: Part, bidding: Bidding, units: Units, mate: np.ndarray) -> Matched:
+def _match_local(messages: Messages, part: Part, bidding: Bidding, weigh: Callable, mate: np.ndarray) -> Matched:
     """What is matched at all local vertices."""
     owned, local = len(mate), len(part.names)
     matched = Matched(*(np.empty(*what) for what in ((local, "i4"), (owned, "i4"), (local, "f4"), (local, "i8"))))
     matched.mate[:owned] = mate
-    hold(part, bidding, units, mate, matched.at, matched.held, matched.weight)
+    entries = np.empty(owned, np.int64)
+    hold(part, bidding, mate, entries, matched.at, matched.held)
+    matched.weight[:owned] = weigh(entries)
     for values in (matched.mate, matched.held, matched.weight):
         messages.all_to_ghosts(values)
     return matched

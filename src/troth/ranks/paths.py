@@ -15,6 +15,8 @@ that crosses. Memory: a path of n vertices would be one rank's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from troth.cpu.paths import Links, match_paths
@@ -25,7 +27,7 @@ from troth.ranks.exchange import reduce
 from troth.ranks.messages import Messages
 from troth.ranks.rows import Part, entry_of
 from troth.rows import NumberRows
-from troth.units import Units, units_up
+from troth.units import Units
 
 NO_VERTEX = np.int32(2**31 - 1)  # behind all neighbours in a row
 LINK = np.dtype([("name", "i4"), ("ends", "i4", 2), ("weights", "i8", 2)])  # a vertex, its edges (-1: none), in units
@@ -44,16 +46,16 @@ class Pieces:
 
 
 @kernel
-def find_links(part, rows, units, vertices, first, second, weights, local):
-    """The weights of the edges of some own vertices, and the local numbers of their other ends."""
+def find_links(part, vertices, first, second, entries, local):
+    """The entries of the edges of some own vertices, and the local numbers of their other ends."""
     for i in range(vertices.size):
         v = vertices[i]
         for side in range(2):
             end = first[v] if side == 0 else second[v]
-            weights[i, side], local[v, side] = 0, -1
+            entries[i, side] = local[v, side] = -1
             if end >= 0:
-                e = entry_of(part, v, end)
-                weights[i, side], local[v, side] = units_up(rows.weights[e], units), part.indices[e]
+                entries[i, side] = entry_of(part, v, end)
+                local[v, side] = part.indices[entries[i, side]]
 
 
 @inlined
@@ -93,20 +95,22 @@ def rank_names(order, names, ranks):
 def match_on_paths(
     messages: Messages,
     part: Part,
-    rows: NumberRows,
-    units: Units,
+    weigh: Callable[[np.ndarray], np.ndarray],
     first: np.ndarray,
     second: np.ndarray,
     arcs: bool,
     mixing: Order,
     threads: int,
 ) -> np.ndarray:
-    """The mates of the own vertices in the heaviest matching, from their firsts and seconds; all by global number."""
+    """The mates of the own vertices in the heaviest matching, from their firsts and seconds; all by global number.
+
+    ``weigh`` returns the weights of entries, in units.
+    """
     mate, rest = np.where(first == second, first, np.int32(-1)), np.flatnonzero(first != second).astype(np.int32)
-    weights, local = np.empty((len(rest), 2), np.int64), np.empty((len(mate), 2), np.int32)
-    find_links(part, rows, units, rest, first, second, weights, local)
+    entries, local = np.empty((len(rest), 2), np.int64), np.empty((len(mate), 2), np.int32)
+    find_links(part, rest, first, second, entries, local)
     links = np.empty(len(rest), LINK)
-    links["name"], links["weights"] = part.names[rest], weights
+    links["name"], links["weights"] = part.names[rest], weigh(entries)
     links["ends"][:, 0], links["ends"][:, 1] = first[rest], second[rest]
     pieces = Pieces(len(mate))
     pieces.count = find_pieces(rest, len(mate), local, pieces.of, pieces.ends, pieces.ghosts)

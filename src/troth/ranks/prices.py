@@ -6,7 +6,8 @@ owner; (2) the owners take the greatest bids, and tell the new words to all rank
 lost if the word is not its bid, and a holder is displaced if its word is another's: both are found where the bidder
 is. Two exchanges and one sum of whole numbers a round.
 
-Cost: 12 bytes for each item a rank bids for, and for each word that changes and each rank that has it.
+Memory: 4 bytes an entry and 16 for each local vertex. Cost: 12 bytes for each item a rank bids for, and for each word
+that changes and each rank that has it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from troth.cpu.prices import (
     Bidding,
     bid_at,
     item_of,
+    make_bidding,
     mask_of,
     money,
     price_of,
@@ -25,10 +27,27 @@ from troth.cpu.prices import (
 )
 from troth.kernels.jit import inlined, kernel, spliced
 from troth.kernels.team import CALLER, chunks, run_team
-from troth.order import ONE, PRIORITY_BITS, priority, vertex
+from troth.order import ONE, PRIORITY_BITS, Order, priority, vertex
 from troth.ranks.exchange import reduce
+from troth.ranks.graph import DistGraph
 from troth.ranks.messages import Messages, greatest
-from troth.ranks.rows import Part, entry_of, name_of, own_place, rank_of
+from troth.ranks.rows import Part, entry_of, name_of, own_place, part_of, rank_of
+from troth.rows import NumberRows
+
+
+@kernel
+def find_values(bidding, values):
+    """values[e] = the weight of entry e as bidders count it."""
+    for e in range(values.size):
+        values[e] = value_of(bidding.rows.weights[e], bidding)
+
+
+def make_part_bidding(graph: DistGraph, order: Order, seed: int, eps: float) -> tuple[Bidding, Part]:
+    """The rules for a rank's part, and the part, with weights as bidders count them: kernels have one type of them."""
+    given, values = make_bidding(graph, order, seed, eps), np.empty(len(graph.indices), np.float32)
+    find_values(given, values)
+    rows = NumberRows(graph.indptr, graph.indices, values)
+    return given._replace(rows=rows, first=1.0, second=1.0), part_of(graph)._replace(bits=values.view(np.uint32))
 
 
 @spliced

@@ -9,6 +9,7 @@ import numpy as np
 from troth.kernels.jit import inlined, kernel
 from troth.order import priority, weight_bits
 from troth.ranks.graph import DistGraph, bisect
+from troth.units import Units, units_up
 
 
 class Part(NamedTuple):
@@ -34,6 +35,20 @@ def name_of(part, v):
     if part.first >= 0 and np.int64(v) < part.owned:
         return np.uint64(part.first + np.int64(v))
     return np.uint64(np.uint32(part.names[v]))
+
+
+@kernel
+def find_units(weights, units, entries, found):
+    """found[i] = the weight of entries[i], in units; 0 where that is -1."""
+    for i in range(entries.size):
+        found[i] = units_up(weights[entries[i]], units) if entries[i] >= 0 else np.int64(0)
+
+
+def weigh_entries(weights: np.ndarray, units: Units, entries: np.ndarray) -> np.ndarray:
+    """The weights of some entries, in units; 0 where an entry is -1."""
+    found = np.empty(entries.shape, np.int64)
+    find_units(weights, units, entries.ravel(), found.reshape(-1))
+    return found
 
 
 @inlined
