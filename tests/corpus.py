@@ -26,7 +26,7 @@ from troth.order import Order, make_order
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float32", "float64")
 DTYPES = INTEGERS + FLOATS
-TIES = ("hash", "low", "high")
+TIES = ("hash", "low", "high", "degree")
 ULP = 2.0**-52
 TINY = 5e-324  # the least positive float64, a denormal
 HUGE = float(np.finfo(np.float64).max)
@@ -123,7 +123,7 @@ def drawn_with_hub(n: int, m: int, weigh, seed: int = 0) -> Graph:
 
 def order_of(graph: Graph, ties: str = "hash", seed: int = 0) -> Order:
     """The order in which the engines see a graph."""
-    return make_order(ties, seed, graph.bits_range())
+    return make_order(ties, seed, graph.bits_range(), graph)
 
 
 def greedy(graph: Graph, ties: str = "hash") -> np.ndarray:

@@ -166,7 +166,7 @@ def answer_of(name: str, ties: str, engine: Engine, options: dict) -> list[int]:
 @every_engine
 @pytest.mark.parametrize("name", MEDIUM)
 def test_medium_graphs(name, engine, options):
-    for ties, threads in (("hash", 1), ("hash", 4), ("low", 2), ("high", 3)):
+    for ties, threads in (("hash", 1), ("hash", 4), ("low", 2), ("high", 3), ("degree", 2)):
         assert mates(engine, options, medium(name), ties, threads=threads) == answer_of(name, ties, engine, options)
 
 

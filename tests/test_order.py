@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from corpus import TIES
+from corpus import TIES, build, graphs, order_of, path, star
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
@@ -10,6 +10,7 @@ from numba import njit
 from troth.errors import TrothError
 from troth.order import (
     COLOUR,
+    MOST_CLASS,
     PLACE,
     TIE,
     hash1,
@@ -22,11 +23,13 @@ from troth.order import (
     prefix,
     priorities,
     priority,
+    priority_at,
     vertex,
     weight_bits,
 )
 from troth.validate import check_ties
 
+BY_NUMBER = ("hash", "low", "high")  # the rules that need no graph
 ids = st.integers(0, 2**32 - 1)
 words = st.integers(0, 2**64 - 1)
 seeds = st.integers(-(2**63), 2**64 - 1)
@@ -44,7 +47,7 @@ def compiled_prefixes(bits, order):
     return out.tolist()
 
 
-@given(st.sampled_from(TIES), seeds, ids)
+@given(st.sampled_from(BY_NUMBER), seeds, ids)
 def test_vertex_undoes_priority(ties, seed, v):
     order = make_order(ties, seed)
     rank = priority(order, np.uint64(v))
@@ -55,7 +58,7 @@ def test_vertex_undoes_priority(ties, seed, v):
 
 @pytest.mark.parametrize("ties", TIES)
 def test_priorities_of_many_vertices(ties):
-    order = make_order(ties, seed=7)
+    order = make_order(ties, seed=7, graph=star(range(1, 100_000)))
     ranks = priorities(order, 100_000)
     assert len(np.unique(ranks)) == 100_000
     assert ranks.max() < 2**32
@@ -72,6 +75,79 @@ def test_hash_priorities_depend_on_the_seed_and_are_not_monotone():
     one, two = (priorities(make_order("hash", seed), 1000).astype(np.int64) for seed in (1, 2))
     assert (one != two).any()
     assert 300 < np.count_nonzero(np.diff(one) > 0) < 700
+
+
+# ---- by degree ----
+
+
+class Sized:
+    """A graph of so many vertices whose classes are all the same."""
+
+    def __init__(self, n, class_=0):
+        self.n, self.class_ = n, class_
+
+    def degree_classes(self, most):
+        self.most = most
+        return np.array([min(self.class_, most)], np.uint8)
+
+
+@given(st.integers(1, 31), seeds, st.integers(0, 2**31 - 1), st.integers(0, MOST_CLASS))
+def test_a_vertex_is_the_lower_bits_of_its_priority(bits, seed, v, class_):
+    graph = Sized(2**bits, class_)
+    order, v = make_order("degree", seed, graph=graph), v % graph.n
+    rank = priority_at(order, np.uint64(v), 0)
+    assert rank >> np.uint64(bits) == order.classes[0] <= graph.most
+    assert rank < 2**32
+    assert vertex(order, rank) == v
+    assert vertex(order, rank | np.uint64(5 << 32)) == v  # an offer
+
+
+@pytest.mark.parametrize(
+    ("n", "bits", "most"),
+    [(0, 1, 255), (1, 1, 255), (2, 1, 255), (3, 2, 255), (2**24, 24, 255), (2**24 + 1, 25, 127), (2**31 - 1, 31, 1)],
+)
+def test_bits_of_the_scramble_and_the_greatest_class(n, bits, most):
+    graph = Sized(n)
+    order = make_order("degree", graph=graph)
+    assert (order.bits, order.mask, graph.most) == (bits, 2**bits - 1, most)
+
+
+@given(graphs(), seeds)
+def test_fewer_neighbours_come_first(graph, seed):
+    order = order_of(graph, "degree", seed)
+    ranks, degrees = priorities(order, graph.n).tolist(), np.diff(graph.indptr).tolist()
+    assert len(set(ranks)) == graph.n
+    assert [priority(order, np.uint64(v)) for v in range(graph.n)] == ranks
+    assert [vertex(order, np.uint64(rank)) for rank in ranks] == list(range(graph.n))
+    by_rank = [degrees[v] for v in sorted(range(graph.n), key=lambda v: -ranks[v])]
+    assert by_rank == sorted(degrees)
+
+
+def test_equal_degrees_are_scrambled_by_the_seed():
+    graph = path([1] * 1001)
+    one, two = (priorities(order_of(graph, "degree", seed), graph.n).astype(np.int64)[1:-1] for seed in (1, 2))
+    assert (one != two).any()
+    assert 300 < np.count_nonzero(np.diff(one) > 0) < 700
+
+
+def test_great_degrees_count_as_equal():
+    leaves = [(c, v, 1) for c, degree in enumerate((253, 254, 255, 256, 900)) for v in range(5, 5 + degree)]
+    graph = build(leaves)
+    assert order_of(graph, "degree").classes[:5].tolist() == [2, 1, 0, 0, 0]
+    assert set(order_of(graph, "degree").classes[5:].tolist()) == {255 - degree for degree in range(1, 6)}
+
+
+@pytest.mark.parametrize(
+    ("ties", "ranks"),
+    [("hash", [2195425838, 3960563323, 3952328956]), ("low", [2**32 - 1, 2**32 - 2]), ("high", [0, 1])],
+)
+def test_the_other_rules_have_the_priorities_that_they_always_had(ties, ranks):
+    assert priorities(make_order(ties, 7), len(ranks)).tolist() == ranks
+    assert make_order(ties, 7).classes is None
+    assert make_order(ties, 7, graph=Sized(9)) is make_order(ties, 7)
+
+
+# ---- prefixes ----
 
 
 @given(st.lists(st.integers(1, 2**63 - 1), min_size=1, max_size=30))
@@ -143,6 +219,6 @@ def test_hash_is_uniform_enough_to_colour():
 
 @pytest.mark.parametrize("ties", ["", "lowest", "HASH", None, 0])
 def test_unknown_tie_rules_are_refused_in_one_line(ties):
-    with pytest.raises(TrothError, match="choose hash, low, high") as refusal:
+    with pytest.raises(TrothError, match="choose hash, low, high, degree") as refusal:
         check_ties(ties)
     assert "\n" not in str(refusal.value)

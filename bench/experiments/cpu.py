@@ -133,7 +133,7 @@ def ties_tasks(setting: Setting) -> list[Task]:
         Task(sized(spec, setting.size), engine, {"ties": rule})
         for spec in TIED.values()
         for engine in able
-        for rule in (("hash", "low", "high") if engine == CPU else ("hash",))
+        for rule in (("hash", "low", "high", "degree") if engine == CPU else ("hash",))
     ]
 
 
@@ -309,7 +309,7 @@ QUESTIONS = by_name(
     Question(
         "cpu-ties", "Equal and random weights on CPU threads",
         "What does each engine take longer where all weights are equal?",
-        "The same graph with random and with equal weights, in turn; Suitor under all three tie rules. Milliseconds.",
+        "The same graph with random and with equal weights, in turn; Suitor under every tie rule. Milliseconds.",
         ties_tasks, ties_measure, ties_rows, ("equal / random",),
     ),
     Question(

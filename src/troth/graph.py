@@ -171,6 +171,20 @@ class Graph:
             return found
         return self.weight_range
 
+    def degree_classes(self, most: int) -> np.ndarray:
+        """``most - min(degree, most)`` of every vertex, as uint8: larger for fewer neighbours (see ``order.py``).
+
+        Parameters
+        ----------
+        most : int
+            At most 255.
+
+        Returns
+        -------
+        ndarray of uint8
+        """
+        return _kernels(self.indptr).degree_classes(self.indptr, most)
+
     def to_scipy(self) -> csr_array:
         """The adjacency matrix, which shares ``indices`` and ``weights``; a graph on a GPU is copied.
 

@@ -12,20 +12,27 @@ Everything that compares works on unsigned integers:
 - an *offer*: ``prefix << 32 | priority`` in one 64-bit word; 0 is "no offer". Offers with equal prefixes of wide
   weights are settled by the exact bits (see ``cpu/suitor.py``).
 
-All tie rules are one formula with other constants, so one compiled kernel serves them all:
+The tie rules "hash", "low" and "high" are one formula with other constants, so one compiled kernel serves them all:
 ``x = v ^ flip;  x = mul1 * x;  x ^= x >> shift;  x = mul2 * x`` (modulo 2^32). With shift 16 each step can be undone,
 hence the bijection; with shift 32 and multipliers 1 only the flip is left: v for "high", ~v for "low".
+
+"degree" puts the *class* of a vertex above its scramble: ``(most - min(degree, most)) << bits | scramble``. The
+scramble is the same formula modulo 2^bits, with as few bits as tell n vertices apart, and a shift of half of them. So
+the vertex is found from the lower bits alone. ``most`` is the greatest class, 255 or what the bits leave room for:
+degrees of ``most`` and more count as equal. Classes are an array of a byte a vertex; kernels are compiled for orders
+with it and for orders without it, so that the other rules pay nothing.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple, SupportsInt
+from typing import Any, NamedTuple, SupportsInt
 
 import numpy as np
 from numba import types
 from numba.extending import overload
 
+from troth.arrays import to_device
 from troth.kernels.jit import inlined
 from troth.kernels.launch import define, struct
 
@@ -33,12 +40,14 @@ MASK = np.uint64(0xFFFFFFFF)
 PRIORITY_BITS = np.uint64(32)
 ONE = np.uint64(1)
 
+MOST_CLASS = 255  # the greatest class of a vertex that fits a byte
+
 # Domains of the counter-based random function, so that no two uses of one seed share a stream.
 TIE, COLOUR, PROPOSE, VISIT, CHOOSE, WEIGHT, PLACE, OWNER, BID = (np.uint64(tag) for tag in range(1, 10))
 
 
 class Order(NamedTuple):
-    """Constants of ``priority``, its inverse and ``prefix``; all uint64, so that kernels take it as one argument."""
+    """Constants of ``priority``, its inverse and ``prefix``, all uint64, and the classes: one argument of kernels."""
 
     flip: np.uint64
     mul1: np.uint64
@@ -49,37 +58,71 @@ class Order(NamedTuple):
     low: np.uint64  # the smallest weight's bits
     drop: np.uint64  # how many trailing bits of a wide weight the prefix loses
     lossy: np.uint64  # 1 where unequal weights may have equal prefixes
+    bits: np.uint64  # of the scramble; the class of a vertex is above them
+    mask: np.uint64  # so many ones
+    classes: Any = None  # for "degree", a uint8 array where the graph is: larger for fewer neighbours
 
 
-@lru_cache(maxsize=64)
-def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, ...] = (1, 1)) -> Order:
+def make_order(ties: str = "hash", seed: int = 0, weight_range: tuple[int, ...] = (1, 1), graph: Any = None) -> Order:
     """The order for a tie rule, a seed, and the least and greatest weight bits of a graph (``Graph.bits_range``).
 
     A third number in ``weight_range`` is the union (bitwise or) of all weight bits: where it ends in as many zeros as
     the prefix drops, nothing is lost. So integers, ones and widened float32 in a float64 array have exact prefixes.
 
+    "degree" needs the graph, or the part of one that a rank has; then all ranks call this together.
+
     >>> order = make_order("low")
     >>> priorities(order, 3).tolist() == [2**32 - 1, 2**32 - 2, 2**32 - 3]
     True
     """
+    if ties != "degree":
+        return _constants(ties, seed, weight_range, 32)
+    bits = max(1, (graph.n - 1).bit_length())
+    most = min(MOST_CLASS, 2 ** (32 - bits) - 1)
+    return _constants(ties, seed, weight_range, bits)._replace(classes=graph.degree_classes(most))
+
+
+@lru_cache(maxsize=64)
+def _constants(ties: str, seed: int, weight_range: tuple[int, ...], bits: int) -> Order:
+    """An order without classes, whose scramble has so many bits."""
     low, high, *union = weight_range
     # The greatest prefix, ((high - low) >> drop) + 1, must stay below 2^32.
     drop = max(0, int(high - low).bit_length() - 32)
     if ((high - low) >> drop) + 1 >= 2**32:
         drop += 1
     lossy = bool(drop) and (not union or union[0] % 2**drop != 0)
-    if ties == "hash":
-        # Odd multipliers from the seed; any odd number has an inverse modulo 2^32.
+    mask = 2**bits - 1
+    if ties in ("hash", "degree"):
+        # Odd multipliers from the seed; any odd number has an inverse modulo 2^32, and so modulo 2^bits.
         flip, mul1, mul2 = (hash_int(seed, TIE, word) >> 32 for word in range(3))
-        mul1, mul2, shift = mul1 | 1, mul2 | 1, 16
+        flip, mul1, mul2, shift = flip & mask, mul1 | 1, mul2 | 1, (bits + 1) // 2
     else:
-        flip, mul1, mul2, shift = (2**32 - 1 if ties == "low" else 0), 1, 1, 32
-    words = (flip, mul1, mul2, pow(mul1, -1, 2**32), pow(mul2, -1, 2**32), shift, low, drop, lossy)
+        flip, mul1, mul2, shift = (mask if ties == "low" else 0), 1, 1, 32
+    inverses = pow(mul1, -1, 2**32), pow(mul2, -1, 2**32)
+    words = (flip, mul1, mul2, *inverses, shift, low, drop, lossy, bits, mask)
     return Order(*(np.uint64(word) for word in words))
 
 
-_FIELDS = ("low", "drop", "lossy", "flip", "mul1", "mul2", "inv1", "inv2", "fold")
-_ORDER = np.dtype([(name, "u8" if name == "low" else "u4") for name in _FIELDS], align=True)
+def by_degree(order: Order, seed: int, graph: Any) -> Order:
+    """The order "degree" in place of "hash"; any other stays. (For a rank's part, all ranks together.)"""
+    if order.classes is not None or not is_scrambled(order):
+        return order
+    made = make_order("degree", seed, graph=graph)
+    return made._replace(low=order.low, drop=order.drop, lossy=order.lossy)
+
+
+def is_scrambled(order: Order) -> bool:
+    """Whether priorities are not in the order of the ids: "hash" and "degree"."""
+    return bool(order.shift < 32)
+
+
+def on_device(order: Order, device: str) -> Order:
+    """The order for a graph on "cpu" or "cuda:1"."""
+    return order if order.classes is None else order._replace(classes=to_device(order.classes, device))
+
+
+_FIELDS = ("classes", "low", "drop", "lossy", "flip", "mul1", "mul2", "inv1", "inv2", "fold", "shift", "bits", "mask")
+_ORDER = np.dtype([(name, "u8" if name in ("classes", "low") else "u4") for name in _FIELDS], align=True)
 
 
 # What every kernel file must agree on with this one.
@@ -87,38 +130,74 @@ DOMAINS = {"COLOUR": COLOUR, "PROPOSE": PROPOSE, "WEIGHT": WEIGHT, "PLACE": PLAC
 ORDER_CONSTANTS = define(ORDER_BYTES=_ORDER.itemsize, **DOMAINS)
 
 
-@lru_cache(maxsize=8)
 def as_argument(order: Order) -> np.ndarray:
-    """The order as a struct that kernels take by value."""
+    """The order as a struct that kernels take by value; ``order`` has to live until they are launched."""
+    return _as_argument(order) if order.classes is None else _pack(order)
+
+
+def _pack(order: Order) -> np.ndarray:
     words = order._asdict()
-    words["fold"] = 2**32 - 1 if words.pop("shift") < 32 else 0
+    words["classes"] = 0 if order.classes is None else order.classes.data.ptr
+    words["fold"], words["shift"] = (2**32 - 1, order.shift) if is_scrambled(order) else (0, 16)
     return struct(_ORDER, *(int(words[name]) for name in _FIELDS))
+
+
+_as_argument = lru_cache(maxsize=8)(_pack)
 
 
 @inlined
 def priority(order, v):
     """The rank of vertex v among equals, as a uint64 below 2^32."""
+    return _rank(order, order.classes, v, v)
+
+
+@inlined
+def priority_at(order, name, place):
+    """``priority`` of the vertex that the whole graph has as ``name``, and the order's classes as ``place``."""
+    return _rank(order, order.classes, name, place)
+
+
+@inlined
+def _rank(order, classes, name, place):
+    if classes is None:  # known when compiling
+        return _scramble(order, MASK, name)
+    return np.uint64(classes[np.uint64(place)]) << order.bits | _scramble(order, order.mask, name)
+
+
+@inlined
+def _scramble(order, mask, v):
     x = np.uint64(v) ^ order.flip
-    x = (x * order.mul1) & MASK
+    x = (x * order.mul1) & mask
     x ^= x >> order.shift
-    return (x * order.mul2) & MASK
+    return (x * order.mul2) & mask
 
 
 @inlined
 def vertex(order, rank):
-    """The inverse of ``priority``, from the low 32 bits of ``rank``: x ^ (x >> 16) is its own inverse on 32 bits."""
-    x = (np.uint64(rank) * order.inv2) & MASK
+    """The inverse of ``priority``, from the low 32 bits of ``rank``: x ^ (x >> shift) is its own inverse."""
+    return _vertex(order, order.classes, rank)
+
+
+@inlined
+def _vertex(order, classes, rank):
+    return _unscramble(order, MASK if classes is None else order.mask, rank)
+
+
+@inlined
+def _unscramble(order, mask, rank):
+    x = (np.uint64(rank) * order.inv2) & mask
     x ^= x >> order.shift
-    x = (x * order.inv1) & MASK
+    x = (x * order.inv1) & mask
     return x ^ order.flip
 
 
 def priorities(order: Order, n: int) -> np.ndarray:
     """``priority`` of 0..n-1 as a uint64 array."""
     x = np.arange(n, dtype=np.uint64) ^ order.flip
-    x = (x * order.mul1) & MASK
+    x = (x * order.mul1) & order.mask
     x ^= x >> order.shift
-    return (x * order.mul2) & MASK
+    x = (x * order.mul2) & order.mask
+    return x if order.classes is None else x | order.classes.astype(np.uint64) << order.bits
 
 
 def prefix(bits, order):

@@ -28,7 +28,7 @@ from itertools import pairwise
 import numpy as np
 
 from troth.graph import Graph
-from troth.order import BID, Order, hash_int, make_order, priorities
+from troth.order import BID, Order, by_degree, hash_int, make_order, priorities
 from troth.reference import greedy, rows
 
 LEAST = np.float32(2.0**-100)
@@ -286,6 +286,8 @@ def auction(
 ) -> np.ndarray:
     """Prices, the heaviest matching on what they assign, merged with the stable matching; polished and completed.
 
+    The stable matching is that of ``ties="degree"`` in place of "hash", which is the heavier one where weights tie.
+
     Never lighter, in units, than the stable matching: the merged matching is the heaviest on the edges of both, and an
     exchange only adds weight. The free vertices that are left
     are matched by the stable matching among them, so the result is maximal.
@@ -295,7 +297,7 @@ def auction(
     held = np.flatnonzero(holder >= 0)
     item[holder[held]] = held
     mates = heaviest_on_paths(graph, seed, item, holder)
-    mates = heaviest_on_paths(graph, seed, mates, greedy(graph, order))
+    mates = heaviest_on_paths(graph, seed, mates, greedy(graph, by_degree(order, seed, graph)))
     looking = None
     for _ in range(polish):
         mates, looking = augment(graph, order, seed, mates, looking)

@@ -17,7 +17,7 @@ from troth.errors import TrothError
 T = TypeVar("T")
 Validator = Callable[[Any], T]
 
-TIES = ("hash", "low", "high")
+TIES = ("hash", "low", "high", "degree")
 MAX_THREADS = 1024
 MOST = 2**31 - 1  # of counts that kernels take as 32-bit numbers
 

@@ -51,7 +51,7 @@ def refuse(call, pattern: str, *args, **options) -> None:
         ({"algorithm": "local-random", "device": "cuda"}, "^local-random has no engine on device='cuda': choose cpu$"),
         ({"algorithm": "local-random", "device": "cuda:1"}, "^local-random has no engine on device='cuda:1': "),
         ({"algorithm": "greedy", "device": "mpi"}, "^greedy has no engine on device='mpi': choose cpu, cuda$"),
-        ({"ties": "lowest"}, "^ties='lowest' is not a tie rule: choose hash, low, high$"),
+        ({"ties": "lowest"}, "^ties='lowest' is not a tie rule: choose hash, low, high, degree$"),
         ({"ties": None}, "^ties=None is not a tie rule"),
         (
             {"variant": 2},

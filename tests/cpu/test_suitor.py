@@ -9,9 +9,10 @@ from troth import reference
 from troth.api.opening import as_graph
 from troth.contract import Context
 from troth.cpu import suitor
-from troth.cpu.suitor import DENSE, GROUP, TILE, run
+from troth.cpu.suitor import DENSE, GROUP, SAMPLE, TILE, goes_in_waves, plan_waves, run
 from troth.graph import Graph
 from troth.kernels import team
+from troth.order import priorities
 
 THREADS = (1, 2, 3, 5, 8)
 
@@ -36,6 +37,7 @@ def equal(weight, dtype):
     return lambda rng, m: np.full(m, weight, dtype)
 
 
+@pytest.mark.parametrize("ties", ["hash", "degree"])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "graph",
@@ -45,9 +47,23 @@ def equal(weight, dtype):
         pytest.param(drawn(5000, 30_000, equal(2**32 - 1, np.uint32)), id="several-waves"),
     ],
 )
-def test_equal_weights_go_in_waves(graph, seed):
+def test_equal_weights_go_in_waves(graph, seed, ties):
     assert len(graph.indices) > DENSE * graph.n
-    check(graph, seed=seed, presort=(False,))
+    assert goes_in_waves(graph, order_of(graph, ties))
+    check(graph, ties, seed=seed, presort=(False,))
+
+
+@pytest.mark.parametrize("bits", [1, 3, 5])
+def test_waves_are_of_about_one_size(bits):
+    """Whatever the degrees: here nearly all vertices have one of two."""
+    graph = troth.generate("hubs", n=60_000, hubs=300, degree=600)
+    for ties in ("hash", "degree"):
+        order = order_of(graph, ties)
+        table, shift = plan_waves(order, bits)
+        assert (np.diff(table.astype(int)) <= 0).all()
+        sizes = np.bincount(table[priorities(order, graph.n) >> np.uint64(shift)], minlength=1 << bits)
+        assert len(sizes) == 1 << bits
+        assert sizes.max() < 1.3 * graph.n / (1 << bits)
 
 
 def test_waves_of_every_number():
@@ -61,11 +77,24 @@ def test_waves_of_every_number():
             assert troth.match(graph, threads=threads).mate.tolist() == wanted
 
 
-def test_waves_look_less(monkeypatch):
+def test_classes_that_no_sample_has_go_in_the_last_wave():
+    """Ranks count the waves, and so each must come to the same number."""
+    classes = np.full(3 * SAMPLE, 200, np.uint8)
+    classes[1] = 7
+    graph = build([(0, 1, 1)], len(classes))
+    order = order_of(graph, "degree")._replace(classes=classes)
+    table, shift = plan_waves(order, 4)
+    assert table.max() == 15
+    assert table[priorities(order, graph.n) >> np.uint64(shift)][1] == 15
+
+
+@pytest.mark.parametrize("ties", ["hash", "degree"])
+def test_waves_look_less(monkeypatch, ties):
     graph = drawn(20_000, 200_000, equal(1, np.float32))
-    mate, waves, _ = run(graph, order_of(graph), Context(1))
+    order = order_of(graph, ties)
+    mate, waves, _ = run(graph, order, Context(1))
     monkeypatch.setattr(suitor, "DENSE", graph.n)
-    same, plain, _ = run(graph, order_of(graph), Context(1))
+    same, plain, _ = run(graph, order, Context(1))
     assert mate.tolist() == same.tolist()
     assert 2 * waves["scans"] < plain["scans"]
 

@@ -12,7 +12,7 @@ import pytest
 
 import troth.cuda
 from troth import order
-from troth.cuda import checks, suitor
+from troth.cuda import auction, checks, paths, suitor
 from troth.kernels.launch import OPTIONS, source
 
 nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed: NVRTC cannot be called")
@@ -90,7 +90,14 @@ def test_every_constant_is_used(stem):
 
 @pytest.mark.parametrize(
     ("stem", "struct", "kind"),
-    [("suitor", "Order", order._ORDER), ("suitor", "Wide", suitor._WIDE), ("checks", "Units", checks._UNITS)],
+    [
+        ("suitor", "Order", order._ORDER),
+        ("suitor", "Wide", suitor._WIDE),
+        ("checks", "Units", checks._UNITS),
+        ("paths", "Units", paths.UNITS),
+        ("auction", "Longs", auction._LONGS),
+        ("auction", "Scale", auction._SCALE),
+    ],
 )
 def test_structs_have_the_fields_of_the_host(stem, struct, kind):
     """In the same order: the size alone would not tell two fields that were exchanged."""
@@ -100,5 +107,6 @@ def test_structs_have_the_fields_of_the_host(stem, struct, kind):
     assert fields == list(kind.names)
 
 
-def test_the_last_word_of_control_is_the_rounds():
-    assert re.search(r"u32 rounds;[^;]*};\nSAME_SIZE\(Control", source("suitor"))
+@pytest.mark.parametrize("stem", ["suitor", "auction"])
+def test_the_last_word_of_control_is_the_rounds(stem):
+    assert re.search(r"u32 rounds;[^;]*};\nSAME_SIZE\(Control", source(stem))

@@ -16,6 +16,7 @@ from troth import reference
 from troth.contract import Context
 from troth.cuda import blue_red
 from troth.errors import TrothError
+from troth.order import on_device
 
 pytestmark = pytest.mark.gpu
 
@@ -26,11 +27,12 @@ MANY, ONE = 0, 10**9  # how much a single block may have to do: nothing, anythin
 def check(graph, seed=0, ties="hash", small=(MANY, ONE), **options):
     """Mates and fractions are those of the reference."""
     order, there = order_of(graph, ties, seed), graph.to("cuda")
+    same = on_device(order, there.device)
     mate, fractions = reference.blue_red(graph, order, seed, **options)
     for most in small:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blue_red, "SMALL", most)
-            found, stats, seconds = blue_red.run(there, order, Context(seed=np.uint64(seed)), **options)
+            found, stats, seconds = blue_red.run(there, same, Context(seed=np.uint64(seed)), **options)
         assert found.dtype == np.int32
         assert found.get().tolist() == mate.tolist()
         assert stats["fractions"] == fractions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from corpus import TIES
 
 import troth
 from troth.cli import main
@@ -77,7 +78,7 @@ def test_mates_are_those_of_the_cpu(run, algorithm):
 
 def test_strongest_is_that_of_the_cpu(run):
     spec = "rmat:scale=8,weights=integers,seed=3"
-    for ties in ("hash", "low", "high"):
+    for ties in TIES:
         answer = "".join(f"{v}\n" for v in troth.strongest(troth.read(spec), device="cpu", ties=ties, seed=5))
         for options in ([], ["--gpu-threads", 1000]):
             out, _, _ = run("strongest", spec, "--device", "cuda", "--ties", ties, "--seed", 5, *options)

@@ -13,6 +13,7 @@ from troth import reference
 from troth.contract import Context
 from troth.cuda.greedy import run, sorted_ends
 from troth.graph import Graph
+from troth.order import on_device
 
 pytestmark = pytest.mark.gpu
 
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.gpu
 def check(graph: Graph, ties: str = "hash", seed: int = 0) -> dict:
     """The reference's mates; returns the counts."""
     order = order_of(graph, ties, seed)
-    mate, stats, seconds = run(graph.to("cuda"), order, Context())
+    there = graph.to("cuda")
+    mate, stats, seconds = run(there, on_device(order, there.device), Context())
     assert mate.dtype == np.int32
     assert mate.get().tolist() == reference.greedy(graph, order).tolist()
     assert set(stats) == {"rounds"}
@@ -45,7 +47,8 @@ def test_the_order_of_the_edges(graph, ties):
     order = order_of(graph, ties)
     key = reference._edge_keys(graph, order)
     if graph.m:
-        words = sorted_ends(graph.to("cuda"), order).get().tolist()
+        there = graph.to("cuda")
+        words = sorted_ends(there, on_device(order, there.device)).get().tolist()
         ends = [tuple(sorted((word >> 32, word % 2**32))) for word in words]
         assert ends == sorted(key, key=key.get, reverse=True)
 

@@ -16,7 +16,7 @@ from troth.contract import Context
 from troth.cpu import handshake as cpu
 from troth.cuda import handshake
 from troth.errors import DeviceMemoryError
-from troth.order import make_order
+from troth.order import make_order, on_device
 
 pytestmark = pytest.mark.gpu
 
@@ -195,7 +195,7 @@ def check_strongest(graph, ties, gpu_threads=GPU_THREADS):
     order, there = order_of(graph, ties), graph.to("cuda")
     answer = reference.strongest(graph, order).tolist()
     for count in gpu_threads:
-        found = handshake.strongest(there, order, count)
+        found = handshake.strongest(there, on_device(order, there.device), count)
         assert found.dtype == np.int32
         assert found.get().tolist() == answer
 
@@ -268,7 +268,7 @@ def check_match(graph, ties, gpu_threads=(None,)):
     answer = reference.greedy(graph, order).tolist()
     rounds = cpu.run(graph, order, Context()).counts
     for count in gpu_threads:
-        mate, stats, _ = handshake.run(there, order, Context(), gpu_threads=count)
+        mate, stats, _ = handshake.run(there, on_device(order, there.device), Context(), gpu_threads=count)
         assert mate.dtype == np.int32
         assert mate.get().tolist() == answer
         assert (stats["rounds"], stats["edges"]) == (rounds["rounds"], rounds["edges"])
@@ -276,7 +276,7 @@ def check_match(graph, ties, gpu_threads=(None,)):
 
 @on_corpus
 def test_corpus(graph):
-    for ties, gpu_threads in zip(TIES, [(None, 1), (7, 4096), (32, 1000)], strict=True):
+    for ties, gpu_threads in zip(TIES, [(None, 1), (7, 4096), (32, 1000), (None, 64)], strict=True):
         check_match(graph, ties, gpu_threads)
 
 

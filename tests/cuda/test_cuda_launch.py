@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from corpus import order_of, path
 
 from troth.kernels.launch import Memory, struct
 from troth.order import as_argument, make_order
@@ -19,6 +20,16 @@ def test_structs_are_bytes_in_order():
 def test_one_order_is_packed_once():
     assert as_argument(make_order(seed=3)) is as_argument(make_order(seed=3))
     assert as_argument(make_order(seed=3)).tobytes() != as_argument(make_order(seed=4)).tobytes()
+
+
+@pytest.mark.gpu
+def test_an_order_with_classes_points_to_them():
+    graph = path([1, 1, 1]).to("cuda")
+    order = order_of(graph, "degree")
+    assert order.classes.get().tolist() == [254, 253, 253, 254]
+    word = as_argument(order).tobytes()
+    assert int.from_bytes(word[:8], "little") == order.classes.data.ptr
+    assert as_argument(make_order()).tobytes()[:8] == bytes(8)
 
 
 @pytest.mark.gpu

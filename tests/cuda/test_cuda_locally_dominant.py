@@ -14,6 +14,7 @@ from troth import reference
 from troth.contract import Context
 from troth.cuda.locally_dominant import run
 from troth.graph import Graph
+from troth.order import on_device
 
 pytestmark = pytest.mark.gpu
 
@@ -23,7 +24,8 @@ RACES = 100
 def check(graph: Graph, ties: str = "hash") -> dict:
     """The reference's mates; returns the counts."""
     order = order_of(graph, ties)
-    mate, stats, seconds = run(graph.to("cuda"), order, Context())
+    there = graph.to("cuda")
+    mate, stats, seconds = run(there, on_device(order, there.device), Context())
     wanted = reference.greedy(graph, order)
     assert mate.get().tolist() == wanted.tolist()
     assert set(stats) == {"rounds", "queued"}

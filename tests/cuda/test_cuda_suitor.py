@@ -19,6 +19,7 @@ from troth.cuda import suitor
 from troth.cuda.suitor import CONSTANTS, LONG, PIECE, SHORT, run
 from troth.graph import Graph
 from troth.kernels.launch import source
+from troth.order import on_device
 
 pytestmark = pytest.mark.gpu
 
@@ -59,6 +60,7 @@ def check(graph: Graph, ties: str = "hash", seed: int = 0, wanted: list | None =
     """Both plans, and the paper's loop, give the reference's mates."""
     order, there = order_of(graph, ties, seed), graph.to("cuda")
     wanted = reference.greedy(graph, order).tolist() if wanted is None else wanted
+    order = on_device(order, there.device)
     for name, dense in PLANS.items():
         with mock.patch.object(suitor, "DENSE", dense):
             mate = run(there, order, Context()).mates
@@ -314,7 +316,7 @@ def test_more_vertices_than_threads(family, weights):
     shape = {"rows": 64, "cols": n // 64 + 1} if family == "grid" else {"n": n, "degree": 14}
     high = {"high": 3} if weights == "integers" else {}
     graph = troth.generate(family, weights=weights, **shape, **high)
-    for ties in ("hash", "high"):
+    for ties in ("hash", "high", "degree"):
         check(graph, ties, wanted=troth.match(graph, device="cpu", ties=ties).mate.tolist())
 
 

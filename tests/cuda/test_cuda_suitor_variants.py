@@ -19,7 +19,7 @@ from troth.contract import Context
 from troth.cuda.suitor_variants import CONSTANTS, run
 from troth.graph import Graph
 from troth.kernels.launch import OPTIONS, source
-from troth.order import priorities
+from troth.order import on_device, priorities
 from troth.words import GPU_SUITOR_VARIANTS as VARIANTS
 
 pytestmark = pytest.mark.gpu
@@ -47,6 +47,7 @@ def check(graph: Graph, ties: str = "hash", wanted: list | None = None, variants
     """All variants give the reference's mates; returns the last one's counts."""
     order, there = order_of(graph, ties), graph.to("cuda")
     wanted = reference.greedy(graph, order).tolist() if wanted is None else wanted
+    order = on_device(order, there.device)
     for variant in variants:
         mate, stats, seconds = run(there, order, Context(), variant=variant, **numbers)
         assert mate.get().tolist() == wanted, (variant, numbers)

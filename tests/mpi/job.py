@@ -32,7 +32,7 @@ from troth.mpi import loading
 from troth.order import make_order
 from troth.ranks import auction, shared
 
-TIES = ("hash", "low", "high")
+TIES = ("hash", "low", "high", "degree")
 ENGINES = (
     ("suitor", {}),
     ("suitor", {"threads": 2}),
@@ -145,6 +145,16 @@ def large_auctions(comm) -> None:
             assert m.whole().tolist() == right.mate.tolist(), (text, share)
             assert (m.certificate, m.stats.get("note")) == (right.certificate, right.stats.get("note")), (text, share)
         assert mpi.verify(part, m) == troth.verify(graph, right), text
+
+
+def waves(comm) -> None:
+    """Equal weights, and degrees of which some are rare: ranks that share memory go in waves together."""
+    graph = troth.generate("erdos-renyi", n=20_000, degree=16, weights="unit")
+    part = mpi.from_graph(graph)
+    for ties in ("hash", "degree"):
+        answer = troth.match(graph, device="cpu", threads=1, ties=ties).mate
+        for options in ({}, {"threads": 2}, {"share": False}):
+            assert mpi.match(part, ties=ties, **options).whole().tolist() == answer.tolist(), (ties, options)
 
 
 def families(comm, folder: str) -> None:

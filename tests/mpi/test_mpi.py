@@ -150,6 +150,11 @@ def test_large_auctions():
     run_job(2, "large_auctions")
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_waves(ranks):
+    run_job(ranks, "waves")
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_families_and_folders(ranks, tmp_path):
     run_job(ranks, "families", tmp_path)

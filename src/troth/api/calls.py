@@ -43,7 +43,7 @@ def match(
         else the CPU. The result does not depend on it.
     ties : str, optional
         Which of two neighbours of equal weight is better: "hash" (by a seeded scramble of the ids; fast whatever the
-        weights), "low" or "high" (by the id).
+        weights), "low" or "high" (by the id), "degree" (fewer neighbours, then the scramble; heavier where many tie).
     seed : int, optional
         Of the scramble and of the random algorithms.
     threads : int, optional
@@ -166,7 +166,7 @@ def strongest(
         Which of two neighbours of equal weight is taken; "low" is the rule of the course project that handshaking
         comes from.
     seed : int, optional
-        Of the scramble, for ``ties="hash"``.
+        Of the scramble, for ``ties="hash"`` and ``ties="degree"``.
     threads : int, optional
         By default as many as there are cores and work for them.
     gpu_threads : int, optional

@@ -33,7 +33,7 @@ from troth.contract import Array, Clusters, Coarsening, Progress
 from troth.engines import coarsening_of
 from troth.errors import TrothError
 from troth.graph import Graph
-from troth.order import Order
+from troth.order import Order, on_device
 from troth.validate import check, check_threads, switch, whole
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ def _build(coarsening: Coarsening, placed: Placed, request: Request, plan: Plan)
         if limits is not None and not bool(are_light(weights, limits).all()):
             light = coarsening.fitting_edges(graph, weights, limits)
         there = light.to("cpu") if engine.device == "cpu" else light
-        mate = run(there, order, context, **options).mates
+        mate = run(there, on_device(order, there.device), context, **options).mates
         clusters = coarsening.number_clusters(graph, mate if there is light else to_device(mate, device))
         matched = graph.n - clusters.size
         clock.append(perf_counter())

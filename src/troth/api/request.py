@@ -73,9 +73,12 @@ class Request:
             yield replace(self, given={**self.given, **given})
 
     def order_for(self, graph: Any) -> Order:
-        """The order of the neighbours in a graph; engines of a GPU look at the range of 64-bit weights alone."""
+        """The order of the neighbours in a graph; engines of a GPU look at the range of 64-bit weights alone.
+
+        For a rank's part all ranks ask together.
+        """
         wide = getattr(graph, "device", "cpu") == "cpu" or graph.weights.dtype.itemsize == 8
-        return make_order(self.ties, self.seed, graph.bits_range() if wide else (1, 1))
+        return make_order(self.ties, self.seed, graph.bits_range() if wide else (1, 1), graph)
 
     def context(self, progress: Progress | None = None, comm: Any = None) -> Context:
         """What the engine is told."""

@@ -53,7 +53,10 @@ DeviceOption = Annotated[str, typer.Option("--device", metavar="NAME", help=f"Wh
 LocalDeviceOption = Annotated[str, typer.Option("--device", metavar="NAME", help="Where to run: auto, cpu, cuda.")]
 TiesOption = Annotated[
     Ties,
-    typer.Option("--ties", help="Which of two equally heavy neighbours is better: by a scramble, or by its number."),
+    typer.Option(
+        "--ties",
+        help="Which of two equally heavy neighbours is better: by a scramble, its number, or fewer neighbours.",
+    ),
 ]
 ThreadsOption = Annotated[
     int | None,

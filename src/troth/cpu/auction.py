@@ -27,7 +27,7 @@ from troth.graph import Graph
 from troth.kernels.jit import kernel
 from troth.kernels.queue import append, new_batches
 from troth.kernels.team import chunks, thread_count
-from troth.order import Order, vertex
+from troth.order import Order, by_degree, vertex
 from troth.rows import heaviest, rows_of
 from troth.units import make_units
 
@@ -168,7 +168,7 @@ def run(
         graph,
         order,
         int(context.seed),
-        lambda: suitor.run(graph, order, quiet).mates,
+        lambda: suitor.run(graph, by_degree(order, int(context.seed), graph), quiet).mates,
         lambda settled: context.report(settled, n),
         eps=eps,
         slack=slack,

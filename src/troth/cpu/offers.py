@@ -18,7 +18,7 @@ from numba.extending import overload
 
 from troth.kernels.atomics import compare_and_swap, load, prefetch
 from troth.kernels.jit import inlined, kernel
-from troth.order import MASK, ONE, PRIORITY_BITS, prefix, priority, vertex
+from troth.order import MASK, ONE, PRIORITY_BITS, prefix, priority, priority_at, vertex
 from troth.rows import Rows, find
 
 NONE = np.uint64(0)  # no offer
@@ -139,7 +139,7 @@ def look(rows, order, u, rank, offers):
         if weight | MASK <= best:
             continue
         v = np.uint64(np.uint32(rows.indices[e]))
-        key = weight | priority(order, name_at(rows, v))
+        key = weight | priority_at(order, name_at(rows, v), v)
         if key > best and weight | rank > load(offers.state, v):
             best, found = key, np.int64(e)
     return found
@@ -156,7 +156,7 @@ def look_exactly(rows, order, u, rank, offers):
         if weight < heaviest:
             continue
         v = np.uint64(np.uint32(rows.indices[e]))
-        other = priority(order, name_at(rows, v))
+        other = priority_at(order, name_at(rows, v), v)
         if weight == heaviest and other <= best:
             continue
         offer = prefix(weight, order) << PRIORITY_BITS | rank
@@ -211,7 +211,7 @@ def settle(rows, order, short, flat, far, queue, waiting, offers):
         left = NONE
         for i in range(waiting):
             u = queue[i]
-            rank = priority(order, name_at(rows, u))
+            rank = priority_at(order, name_at(rows, u), u)
             entries = rows.indptr[u + ONE] - rows.indptr[u]
             displaced = LOST
             while displaced == LOST:

@@ -22,8 +22,9 @@ What is added to Algorithm 3, none of which changes the matching:
 Wide weights (``order.lossy``): equal prefixes are settled by the exact weights, found in v's own sorted row. The
 second choice of the stream may then be wrong and is not used.
 
-Memory: 12 bytes a vertex (word and mate), 22 in waves; ``presort`` also copies the graph. Cost: about 1.5 looks at each
-row on random weights; O(m Delta) at worst, O(m) after the sort with ``presort=True``.
+Memory: 12 bytes a vertex (word and mate), 22 in waves, one more with ``ties="degree"``; ``presort`` also copies the
+graph. Cost: about 1.5 looks at each row on random weights; O(m Delta) at worst, O(m) after the sort with
+``presort=True``.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from troth.kernels.atomics import load, prefetch
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.sort import radix_sort
 from troth.kernels.team import chunks, run_team, thread_count
-from troth.order import MASK, ONE, PRIORITY_BITS, Order, prefix, priority, vertex
+from troth.order import MASK, MOST_CLASS, ONE, PRIORITY_BITS, Order, is_scrambled, prefix, priority, vertex
 from troth.rows import Rows, rows_of, sort_rows
 
 TWO = np.uint64(2)
@@ -50,6 +51,8 @@ TILE = np.uint64(4096)  # keys made at a time
 NEAR = np.uint64(2**15)  # ids this close are likely to share the cache
 DENSE = 8  # mean degree above which equal weights go in waves; below it, rows are too short to be worth a jump
 WAVE_BITS = 5  # at most 32 waves
+CLASS_BITS = 5  # a class of vertices goes in at most 32 of them
+SAMPLE = 2**13  # vertices whose classes are counted, about
 
 
 class Scratch(NamedTuple):
@@ -73,13 +76,23 @@ def new_scratch(threads: int) -> Scratch:
 def make_keys(rows, order, start, stop, keys):
     """keys[i] = (prefix, priority of the neighbour) of entry start + i.
 
-    ``priority`` written out in 32-bit arithmetic: 16 lanes of a vector register instead of 8.
+    ``priority`` written out in 32-bit arithmetic: 16 lanes of a vector register instead of 8. Where classes have to be
+    fetched that is no faster.
     """
+    _make_keys(rows, order, order.classes, start, stop, keys)
+
+
+@inlined
+def _make_keys(rows, order, classes, start, stop, keys):
     flip, mul1, mul2 = np.uint32(order.flip), np.uint32(order.mul1), np.uint32(order.mul2)
-    for i in range(stop - start):
-        x = np.uint32(np.uint32(np.uint32(rows.indices[start + i]) ^ flip) * mul1)
-        x ^= np.uint32(np.uint64(x) >> order.shift)
-        keys[i] = prefix(rows.bits[start + i], order) << PRIORITY_BITS | np.uint64(np.uint32(x * mul2))
+    if classes is None:  # known when compiling
+        for i in range(stop - start):
+            x = np.uint32(np.uint32(np.uint32(rows.indices[start + i]) ^ flip) * mul1)
+            x ^= np.uint32(np.uint64(x) >> order.shift)
+            keys[i] = prefix(rows.bits[start + i], order) << PRIORITY_BITS | np.uint64(np.uint32(x * mul2))
+    else:
+        for i in range(stop - start):
+            keys[i] = prefix(rows.bits[start + i], order) << PRIORITY_BITS | priority(order, rows.indices[start + i])
 
 
 @inlined
@@ -173,12 +186,11 @@ def propose_all(worker, cursor, chunk, rows, order, down, scratch, offers):
 
 
 @kernel
-def find_waves(worker, cursor, chunk, order, first, bits, waves):
-    """In which of 2^bits waves vertices first, first + 1, ... make their offers: wave 0 has the highest priorities."""
-    last = (ONE << bits) - ONE
+def find_waves(worker, cursor, chunk, order, first, table, shift, waves):
+    """In which wave vertices first, first + 1, ... make their offers: ``table`` tells, by the priority's upper bits."""
     for start, stop in chunks(cursor, chunk, waves.size):
         for i in range(np.uint64(start), np.uint64(stop)):
-            waves[i] = last - (priority(order, np.uint64(first) + i) >> (PRIORITY_BITS - bits))
+            waves[i] = table[priority(order, np.uint64(first) + i) >> shift]
 
 
 @kernel
@@ -294,7 +306,24 @@ def goes_down(order: Order) -> bool:
 def goes_in_waves(graph: Any, order: Order) -> bool:
     """Whether weights are equal, priorities scrambled, and rows long enough."""
     least, greatest, _ = graph.bits_range()
-    return least == greatest and order.shift == 16 and 2 * graph.m > DENSE * graph.n
+    return least == greatest and is_scrambled(order) and 2 * graph.m > DENSE * graph.n
+
+
+def plan_waves(order: Order, bits: int) -> tuple[np.ndarray, int]:
+    """2^bits waves of falling priority and about equal size: ``table[priority >> shift]`` is the number of the wave.
+
+    Scrambled priorities are spread evenly. With classes only those of one class are; how many have which class, a
+    sample tells.
+    """
+    if order.classes is None:
+        return np.arange(1 << bits, dtype=np.uint8)[::-1].copy(), 32 - bits
+    parts = min(CLASS_BITS, int(order.bits))
+    sample = order.classes[:: max(1, len(order.classes) // SAMPLE)]
+    sizes = np.repeat(np.bincount(sample, minlength=MOST_CLASS + 1), 1 << parts)
+    above = sizes[::-1].cumsum()[::-1] - sizes
+    # Those of lower classes than any in the sample go last.
+    table = np.minimum((above << bits) // sizes.sum(), (1 << bits) - 1)
+    return table.astype(np.uint8), int(order.bits) - parts
 
 
 def propose_in_waves(
@@ -307,13 +336,14 @@ def propose_in_waves(
     """
     n, threads = len(visits), len(scratch.queue)
     bits = min(WAVE_BITS, max(1, (len(offers.state) >> 12).bit_length()))  # thousands in a wave
+    table, shift = plan_waves(order, bits)
     waves = np.empty(n, np.uint8)
-    run_team(find_waves, n, threads, order, first, np.uint64(bits), waves)
+    run_team(find_waves, n, threads, order, first, table, np.uint64(shift), waves)
     ends = np.bincount(waves, minlength=1 << bits).cumsum()
     _, visits[:] = radix_sort(waves, np.arange(first, first + n, dtype=np.int32), threads)
     counts, begin = [], 0
     for wave, end in enumerate(ends.tolist()):
-        ceiling = np.uint64((1 << 32) - (wave << (32 - bits)))  # the least priority of the waves before
+        ceiling = np.uint64(np.count_nonzero(table >= wave) << shift)  # the least priority of the waves before
         some = visits[begin:end]
         counts += run_team(propose_wave, len(some), threads, rows, order, some, ceiling, scratch, offers)
         begin = end

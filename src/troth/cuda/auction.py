@@ -2,14 +2,14 @@
 
 *Prices.* The word of an item is the bid of its holder and the holder's priority, so a bid is an atomic maximum, and the
 word that it returns tells who lost: exactly one vertex a bid, or none. ``open_auction`` finds everybody's first bid by
-one pass over the rows, with no price read; ``hold_auction`` does all else. Its blocks all run at one time and meet twice
-a round: bids are made from the prices of the last round, and then count. The host waits for nothing.
+one pass over the rows, with no price read; ``hold_auction`` does all else. Its blocks all run at one time and meet
+twice a round: bids are made from the prices of the last round, and then count. The host waits for nothing.
 
-*Rows.* 2^shift lanes read a row, about four entries each; a warp reads one of more than ``ENTRIES`` for each of them, and
-rows of more than ``PIECE`` entries are cut into pieces, for a warp each, so that no hub is one warp's alone. A price is
-read only where the weight itself could be among the two best.
+*Rows.* 2^shift lanes read a row, about four entries each, and more lanes where few vertices are active; a warp reads
+one of more than ``ENTRIES`` for each of them, and rows of more than ``PIECE`` entries are cut into pieces, for a warp
+each, so that no hub is one warp's alone. A price is read only where the weight itself could be among the two best.
 
-*Then* the heaviest matching on the arcs (``paths.py``), merged with Suitor's; exchanges and completion (``augment.py``).
+*Then* the heaviest matching on the arcs (``paths.py``), merged with Suitor's; exchanges, completion (``augment.py``).
 
 Memory: 32 bytes a vertex beside the mates; Suitor, which runs first, takes 50.
 """
@@ -25,7 +25,7 @@ import numpy as np
 from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.cuda import suitor
-from troth.cuda.augment import complete, exchange, lanes_shift
+from troth.cuda.augment import ENTRIES, complete, exchange, lanes_shift
 from troth.cuda.paths import heaviest_on_paths, numbers_of
 from troth.graph import Graph
 from troth.kernels.launch import (
@@ -41,10 +41,9 @@ from troth.kernels.launch import (
     resident,
     struct,
 )
-from troth.order import ORDER_CONSTANTS, Order, as_argument, make_order
+from troth.order import ORDER_CONSTANTS, Order, as_argument, by_degree, make_order
 
 BLOCK = 256
-ENTRIES = 16  # of a row that each of a group's lanes reads at most
 PIECE = 1024  # entries of a piece of a longer row
 CONTROL_BYTES = 4 * 3 * 8 + 8  # of the kernels' struct
 UNLIMITED = 2**31 - 1  # rounds; they end long before
@@ -157,22 +156,31 @@ def arcs(graph: Graph, order: Order, state: Any) -> tuple[Any, Any]:
     return item, holder
 
 
-def arms(graph: Graph, seed: int, mate: Any) -> tuple[Any, Any]:
-    """The value matched at each vertex, and the keys of its two best arms."""
-    cp, n = cupy(), graph.n
+def arms(graph: Graph, seed: int, mate: Any, looks: Any, held: Any, found: Any) -> None:
+    """held = the value matched at each vertex, found = the keys of its two best arms, where ``looks`` is 1."""
+    n = graph.n
     hold_values, find_arms, find_long_arms = _load("arms", graph)
     most_rows, most_pieces, zeros, others = _long_sizes(graph)
     memory = Memory({"control": CONTROL_BYTES, **zeros}, others).clear()
-    held, found = cp.empty(n, np.float32), cp.empty((n, 2), np.uint64)
     rows = _rows(graph)
     *arrays, size, _, scale = rows
-    launch(hold_values, n, *arrays, size, scale, mate, held, block=BLOCK)
+    launch(hold_values, n, *arrays, size, scale, mate, looks, held, block=BLOCK)
     mixing = as_argument(make_order("hash", seed)), np.uint64(seed)
-    given = *rows, *mixing, held, _longs(memory, most_rows, most_pieces), found, memory["control"]
+    given = *rows, *mixing, looks, held, _longs(memory, most_rows, most_pieces), found, memory["control"]
     threads = n << int(lanes_shift(graph))
     find_arms((_blocks(find_arms, threads, WAVES),), (BLOCK,), given)
     find_long_arms((_blocks(find_long_arms, most_pieces * BLOCK),), (BLOCK,), given)
-    return held, found
+
+
+def _polish(graph: Graph, order: Order, seed: int, mate: Any, rounds: int) -> None:
+    """Rounds of exchanges, in ``mate``; after the first only those look whose pairs were claimed."""
+    cp, n = cupy(), graph.n
+    held, found = cp.empty(n, np.float32), cp.empty((n, 2), np.uint64)
+    looks, touched = cp.full(n, 1, np.uint8), cp.empty(n, np.uint8)
+    for _ in range(rounds):
+        arms(graph, seed, mate, looks, held, found)
+        exchange(graph, order, seed, mate, looks, held, found, touched)
+        looks, touched = touched, looks
 
 
 # ---- the engine ----
@@ -194,7 +202,7 @@ def run(
     if not len(graph.indices):
         return Result(cp.full(n, -1, np.int32), {"rounds": 0}, {"kernels": 0.0})
     clock = DeviceClock() if context.measured else None
-    stable = suitor.run(graph, order, replace(context, measured=False, progress=None)).mates
+    stable = suitor.run(graph, by_degree(order, seed, graph), replace(context, measured=False, progress=None)).mates
     state, memory = _hold(graph, order, seed, eps, slack, rounds)
     control = None if memory is None else memory.view("control", np.uint32)[-1:].copy()
     del memory
@@ -204,10 +212,7 @@ def run(
     del item, holder
     mate = heaviest_on_paths(graph, seed, mate, stable)
     del stable
-    for _ in range(polish):
-        held, found = arms(graph, seed, mate)
-        exchange(graph, order, seed, mate, held, found)
-        del held, found
+    _polish(graph, order, seed, mate, polish)
     complete(graph, order, mate)
     if clock is None:  # nothing is read back: the caller goes on while the kernels run
         return Result(mate, {}, {})

@@ -4,8 +4,8 @@ A round of exchanges: every vertex has found its two best arms (``arms`` in ``au
 free vertex decides on its wish and puts its claim on the pairs that it would change, by an atomic maximum. Wishes that
 did not get all their claims are withdrawn, and the others come true.
 
-``complete``: rounds in which the free vertices that have free neighbours choose the best, and those that chose each other
-are matched. These are few after an exchange. The blocks all run at one time and meet, so the host waits for nothing.
+``complete``: rounds in which the free vertices that have free neighbours choose the best, and those that chose each
+other are matched. These are few after an exchange. The blocks all run at one time and meet: the host waits for nothing.
 
 Memory: 12 bytes a vertex.
 """
@@ -41,7 +41,7 @@ CONSTANTS = (
     *define(BLOCK=BLOCK, ENTRIES=ENTRIES, UNITS_BYTES=UNITS.itemsize),
     *define(CONTROL_BYTES=CONTROL_BYTES, WISH_BYTES=WISH_BYTES),
 )
-PROGRAMS = {
+PROGRAMS: dict[tuple[str, str], tuple[str, ...]] = {
     ("exchange", number): (f"wish<{number}>", "withdraw", "exchange") for number in (*WORDS.values(), *FLOATS.values())
 }
 PROGRAMS |= {("complete", word): ("list_free", f"complete<{word}>") for word in WORDS.values()}
@@ -53,16 +53,20 @@ def lanes_shift(graph: Graph) -> np.int64:
     return np.int64(min(5, max(0, quarter.bit_length() - 1)))
 
 
-def exchange(graph: Graph, order: Order, seed: int, mate: Any, held: Any, arms: Any) -> None:
-    """One round of exchanges, in ``mate``; ``held`` and ``arms`` are the values and keys for these mates."""
+def exchange(graph: Graph, order: Order, seed: int, mate: Any, looks: Any, held: Any, arms: Any, touched: Any) -> None:
+    """One round of exchanges, in ``mate``; ``held`` and ``arms`` are the values and keys for these mates.
+
+    Centres for whose vertices ``looks`` is 1 take part; ``touched`` becomes 1 for those whose pairs are claimed.
+    """
     n = graph.n
     wish, withdraw, change = load("augment", PROGRAMS["exchange", number_of(graph.weights.dtype)], CONSTANTS)
     memory = Memory({"control": CONTROL_BYTES, "claims": 8 * n}, {"centres": 4 * n}).clear()
     control, claims, centres = memory["control"], memory["claims"], memory["centres"]
     rows = graph.indptr, graph.indices, numbers_of(graph.weights), np.int64(n)
     orders = as_argument(order), as_argument(make_order("hash", seed)), np.uint64(seed)
-    given = units_argument(graph), *orders, mate, held, arms
-    launch(wish, n, *rows, *given, claims, centres, control, block=BLOCK)
+    touched.fill(0)
+    given = units_argument(graph), *orders, mate, looks, held, arms
+    launch(wish, n, *rows, *given, claims, touched, centres, control, block=BLOCK)
     blocks = (min(resident(withdraw, BLOCK), -(-n // BLOCK)),)
     withdraw(blocks, (BLOCK,), (mate, claims, centres, arms, control))
     change(blocks, (BLOCK,), (centres, arms, control, mate))

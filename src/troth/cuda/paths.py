@@ -4,9 +4,10 @@ Most vertices are in pairs, which are settled where they are read; for the other
 up, all at a time. A thread walks a path from its end, and a cycle from its vertex of greatest priority: whoever meets a
 greater one quits. It decides each run of positive gains where that ends, going back over it, so nothing is stored.
 
-Components of more than ``LIMIT`` edges are cut at *splitters*, one in ``SPACING`` vertices. What a stretch of edges makes
-of the gain before it is x or -x, shifted and bounded, so threads can summarise the stretches; one thread then goes from
-splitter to splitter, and threads take the edges of each stretch. Nothing of this runs where there is no such component.
+Components of more than ``LIMIT`` edges are cut at *splitters*, one in ``SPACING`` vertices. What a segment between two
+makes of the gain x before it is x or -x, shifted and bounded, so threads can summarise the segments; one thread then
+goes from splitter to splitter, and threads take the edges of each segment. Nothing of this runs where there is no such
+component.
 
 Memory: 24 bytes a vertex, beside the mates.
 """
@@ -62,7 +63,8 @@ def numbers_of(weights: Any) -> Any:
 
 def units_argument(graph: Graph) -> np.ndarray:
     """The units in which weights are added up, as a struct that kernels take by value."""
-    return struct(UNITS, *make_units(graph, room=UNIT_ROOM))
+    units = make_units(graph, room=UNIT_ROOM)
+    return struct(UNITS, int(units.exponent), units.first, units.second)
 
 
 def heaviest_on_paths(graph: Graph, seed: int, first: Any, second: Any, oriented: bool = False) -> Any:

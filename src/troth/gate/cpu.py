@@ -100,6 +100,22 @@ def span(weights: np.ndarray) -> tuple[int, int, int]:
 
 
 @kernel
+def class_degrees(worker, cursor, chunk, indptr, most, classes):
+    """classes[v] = most - min(degree of v, most)."""
+    for start, stop in chunks(cursor, chunk, classes.size):
+        for v in range(np.uint64(start), np.uint64(stop)):
+            degree = np.uint64(indptr[v + np.uint64(1)] - indptr[v])
+            classes[v] = np.uint8(most - min(degree, most))
+
+
+def degree_classes(indptr: np.ndarray, most: int) -> np.ndarray:
+    """What ``class_degrees`` writes."""
+    classes = np.empty(len(indptr) - 1, np.uint8)
+    run_team(class_degrees, len(classes), thread_count(None, len(classes)), indptr, np.uint64(most), classes)
+    return classes
+
+
+@kernel
 def keep_positive(rows, write, kept):
     """Leave out loops and entries <= 0. Called twice, as ``merge_directions`` is."""
     to = 0

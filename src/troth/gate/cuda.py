@@ -36,6 +36,7 @@ TYPES = {"float32": "float", "float64": "double"} | {
 }
 
 PROGRAMS = {
+    "classes": ("class_degrees",),
     "keys": ("rising", "pack_rows", "find_starts", "random_weights", "mirror", "count_runs"),
     **{f"ends {kind}": (f"pack_ends<{kind}>",) for kind in ("i32", "i64")},
     **{
@@ -120,6 +121,14 @@ def span(weights: Any) -> tuple[int, int, int]:
         found = cupy().zeros(len(COLUMNS), np.uint64)
         survey(weights, found)
         return bits_range(columns_of(found))
+
+
+def degree_classes(indptr: Any, most: int) -> Any:
+    """As in ``cpu.py``."""
+    with using(indptr.device.id):
+        classes = cupy().empty(len(indptr) - 1, np.uint8)
+        run_all(program("classes").class_degrees, len(classes), indptr, len(classes), most, classes)
+        return classes
 
 
 # ---- keys ----

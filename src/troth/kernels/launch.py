@@ -95,7 +95,7 @@ class DeviceClock:
         return cupy().cuda.get_elapsed_time(self._start, self._stop) / 1000
 
 
-def struct(kind: np.dtype, *values: int) -> np.ndarray:
+def struct(kind: np.dtype, *values: float) -> np.ndarray:
     """A struct that kernels take by value, as plain bytes: else NumPy would describe its fields at every launch."""
     return np.array([values], kind).view(f"V{kind.itemsize}")
 

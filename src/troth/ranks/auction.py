@@ -26,7 +26,7 @@ from troth.graph import Graph
 from troth.kernels.jit import kernel
 from troth.kernels.queue import VertexQueue
 from troth.kernels.team import CALLER, chunk_size, chunks, run_team
-from troth.order import Order, vertex
+from troth.order import Order, by_degree, vertex
 from troth.ranks.augment import augment
 from troth.ranks.exchange import sum_over
 from troth.ranks.graph import DistGraph
@@ -66,9 +66,9 @@ def run(
     mate, counts, steps = solve(
         workers,
         workers.graph,
-        order,
+        workers.node.share_order(graph, order),
         int(context.seed),
-        lambda: workers.match_stably(graph, order),
+        lambda: workers.match_stably(graph, by_degree(order, int(context.seed), graph)),
         lambda settled: None,
         eps=eps,
         slack=slack,
@@ -94,7 +94,8 @@ def prices(
         words, _ = find_prices_by_messages(messages, *make_part_bidding(graph, order, seed, eps), 1, slack, rounds)
         messages.free()
         return words[: graph.owned]
-    words, _ = find_prices(workers, make_bidding(workers.graph, order, seed, eps), slack, rounds)
+    bidding = make_bidding(workers.graph, workers.node.share_order(graph, order), seed, eps)
+    words, _ = find_prices(workers, bidding, slack, rounds)
     own = words[graph.own]
     workers.node.sync()
     return own
@@ -238,7 +239,7 @@ def _run_by_messages(
     link_items(part, order, words, item, holder)
     mate = match_on(item, holder, True)
     clock.append(perf_counter())
-    stable = match_stably_by_messages(graph, order, context.comm, threads)
+    stable = match_stably_by_messages(graph, by_degree(order, int(context.seed), graph), context.comm, threads)
     clock.append(perf_counter())
     mate = match_on(mate, stable.mates, False)
     clock.append(perf_counter())

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from troth.gate.cpu import degree_classes
 from troth.kernels.jit import kernel
 from troth.order import weight_bits
 from troth.ranks.exchange import Neighbourhood, reduce, scatter_to_owners, starts_of, sum_over, swap
@@ -91,6 +92,25 @@ class DistGraph:
     def bits_range(self) -> tuple[int, int, int]:
         """As ``Graph.bits_range``, for the whole graph."""
         return self.weight_range
+
+    def degree_classes(self, most: int) -> np.ndarray:
+        """As ``Graph.degree_classes``, one for each local vertex, own ones and ghosts; all ranks together.
+
+        Parameters
+        ----------
+        most : int
+            At most 255.
+
+        Returns
+        -------
+        ndarray of uint8
+        """
+        classes = np.empty(len(self.globals), np.uint8)
+        classes[: self.owned] = degree_classes(self.indptr, most)
+        around = self.neighbourhood()
+        self.to_ghosts(around, classes[: self.owned], classes[self.owned :])
+        around.free()
+        return classes
 
     def nbytes(self) -> int:
         """Bytes of this rank's arrays."""

@@ -14,8 +14,8 @@ from troth.cpu.offers import GROUP, LOST, NONE, answer, offer_along, settle
 from troth.kernels.atomics import compare_and_swap, fetch_add, prefetch
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.team import chunks
-from troth.order import ONE, priority, vertex
-from troth.ranks.rows import Part, entry_of, name_of, own_place
+from troth.order import ONE, vertex
+from troth.ranks.rows import Part, entry_of, name_of, own_place, rank_of
 
 CHANGED, LOOKERS = (np.uint64(i) for i in range(2))  # the counters of ``PartOffers``
 SENT, PENDING, INTERNAL = (np.uint8(i) for i in range(3))  # marks of a word: as last sent; to be sent; no rank's ghost
@@ -79,8 +79,7 @@ def first_choice(part, order, u):
     for e in range(np.uint64(part.indptr[u]), np.uint64(part.indptr[u + 1])):
         bits = part.bits[e]
         if bits > most or (
-            bits == most
-            and priority(order, name_of(part, part.indices[e])) > priority(order, name_of(part, part.indices[found]))
+            bits == most and rank_of(part, order, part.indices[e]) > rank_of(part, order, part.indices[found])
         ):
             most, found = bits, np.int64(e)
     return found
@@ -97,7 +96,7 @@ def offer_first(part, order, visits, firsts, queue, offers):
     for i in range(visits.size):
         if firsts[i] >= 0:
             made += ONE
-            rank = priority(order, name_of(part, visits[i]))
+            rank = rank_of(part, order, visits[i])
             displaced = offer_along(part, order, rank, np.uint64(firsts[i]), offers)
             again = np.int64(visits[i])
             if displaced != LOST:

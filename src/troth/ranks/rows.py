@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.kernels.jit import inlined, kernel
-from troth.order import priority, weight_bits
+from troth.order import priority_at, weight_bits
 from troth.ranks.graph import DistGraph, bisect
 from troth.units import Units, units_up
 
@@ -37,6 +37,12 @@ def name_of(part, v):
     return np.uint64(np.uint32(part.names[v]))
 
 
+@inlined
+def rank_of(part, order, v):
+    """The priority of a local vertex; the order's classes are by local number."""
+    return priority_at(order, name_of(part, v), v)
+
+
 @kernel
 def find_units(weights, units, entries, found):
     """found[i] = the weight of entries[i], in units; 0 where that is -1."""
@@ -49,12 +55,6 @@ def weigh_entries(weights: np.ndarray, units: Units, entries: np.ndarray) -> np.
     found = np.empty(entries.shape, np.int64)
     find_units(weights, units, entries.ravel(), found.reshape(-1))
     return found
-
-
-@inlined
-def rank_of(part, order, v):
-    """The priority of a local vertex."""
-    return priority(order, name_of(part, v))
 
 
 @kernel

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.kernels.jit import inlined, kernel
-from troth.order import priority
-from troth.ranks.rows import Part, entry_of, name_of
+from troth.ranks.rows import Part, entry_of, name_of, rank_of
 
 CHANGED, ASKING, NEWLY, WORK, NOTICES, OPEN = range(6)  # the counters of ``StepLists``
 
@@ -60,7 +59,7 @@ def heaviest_candidate(part, order, word, u):
         bits, v = part.bits[e], np.int64(part.indices[e])
         if bits < most or is_gone(word[v], name):
             continue
-        other = priority(order, name_of(part, v))
+        other = rank_of(part, order, v)
         if bits > most or other > rank or best < 0:
             best, most, rank = v, bits, other
     return best

@@ -86,6 +86,7 @@ def propose_together(
     team = CALLER if threads == 1 else threads  # no thread but this one need be woken
     some, scratch = node.share_of(graph.n), new_scratch(threads)
     state[some] = NONE
+    order = node.share_order(graph, order)
     if node.comm.rank == 0:
         shared.cursor[0] = 0
     node.sync()

@@ -107,12 +107,14 @@ struct Chooser {
     __device__ __forceinline__ u32 mask(u32 u) const { return (u32)(hash1(seed, BID, u) >> 32); }
     __device__ __forceinline__ float price(u32 v) const { return __ldcg(prices + ((u64)v << spread)); }
 
-    // One lane's part of some entries, those at lane, lane + lanes, ...; without PRICED all prices are 0. Four entries
-    // are on their way at a time. A price is read only where the value itself would be among the best two.
+    // One lane's part of some entries, those at lane, lane + lanes, ..., `count` in all; `most` is the greatest count in
+    // the warp, all of which calls it. Without PRICED all prices are 0. Four entries are on their way at a time; a price
+    // is read only where the value itself reaches what two entries of one lane of the group have.
     template <bool PRICED>
-    __device__ __forceinline__ Two read(i64 begin, i32 count, int lane, int lanes, u32 mask) const {
+    __device__ __forceinline__ Two read(i64 begin, i32 count, i32 most, int lane, int lanes, u32 mask) const {
         Two two = {0, 0};
-        for (i32 at = lane; at < count; at += 4 * lanes) {
+        u32 floor = 1;
+        for (i32 at = lane; most > 0; at += 4 * lanes, most -= 4 * lanes) {
             u32 v[4];
             float profit[4];
 #pragma unroll
@@ -125,17 +127,26 @@ struct Chooser {
                 float paid[4];
 #pragma unroll
                 for (int k = 0; k < 4; ++k) {
-                    bool asks = profit[k] > 0.0f && __float_as_uint(profit[k]) >= high(two.second);
-                    paid[k] = asks ? price(v[k]) : profit[k];
+                    paid[k] = __float_as_uint(profit[k]) >= floor ? price(v[k]) : profit[k];
                 }
 #pragma unroll
                 for (int k = 0; k < 4; ++k) profit[k] -= paid[k];
             }
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
-                if (profit[k] > 0.0f) two.add(pack(__float_as_uint(profit[k]), priority(mixing, v[k] ^ mask)));
+                u32 bits = __float_as_uint(profit[k]);
+                if (profit[k] > 0.0f && bits >= floor) two.add(pack(bits, priority(mixing, v[k] ^ mask)));
+            }
+            if (most > 4 * lanes) {
+                floor = max(floor, high(two.second));
+                __syncwarp();
+                if (PRICED && lanes == WARP) floor = warp_max(floor);
+                for (int step = lanes / 2; PRICED && lanes < WARP && step; step /= 2) {
+                    floor = max(floor, __shfl_xor_sync(FULL, floor, step));
+                }
             }
         }
+        __syncwarp();
         return two;
     }
 
@@ -145,7 +156,8 @@ struct Chooser {
     __device__ __forceinline__ Two best_two(i64 begin, i32 count, int shift, u32 mask) const {
         int lanes = 1 << shift, lane = lane_id() & (lanes - 1);
         bool wide = count > ENTRIES << shift;
-        Two two = read<PRICED>(begin, wide ? 0 : count, lane, lanes, mask).of_group(lanes);
+        i32 size = wide ? 0 : count, most = (i32)warp_max((u32)size);
+        Two two = read<PRICED>(begin, size, most, lane, lanes, mask).of_group(lanes);
         u32 left = __ballot_sync(FULL, wide && lane == 0);
         while (left) {
             int from = __ffs(left) - 1;
@@ -153,7 +165,7 @@ struct Chooser {
             i64 its_begin = __shfl_sync(FULL, begin, from);
             i32 its_count = __shfl_sync(FULL, count, from);
             u32 its_mask = __shfl_sync(FULL, mask, from);
-            Two found = read<PRICED>(its_begin, its_count, (int)lane_id(), WARP, its_mask).of_group(WARP);
+            Two found = read<PRICED>(its_begin, its_count, its_count, (int)lane_id(), WARP, its_mask).of_group(WARP);
             if ((int)lane_id() >> shift == from >> shift) two = found;
         }
         return two;
@@ -167,7 +179,7 @@ struct Chooser {
             i64 begin = indptr[u], size = indptr[u + 1] - begin, from = (p - first) * PIECE;
             u32 parts = (u32)((size + PIECE - 1) / PIECE), others = 0;
             i32 count = (i32)min(PIECE, size - from);
-            Two two = read<PRICED>(begin + from, count, (int)lane_id(), WARP, mask(u)).of_group(WARP);
+            Two two = read<PRICED>(begin + from, count, count, (int)lane_id(), WARP, mask(u)).of_group(WARP);
             if (lane_id() == 0) {
                 longs.best[2 * p] = two.best;
                 longs.best[2 * p + 1] = two.second;
@@ -188,19 +200,22 @@ struct Chooser {
         }
     }
 
-    // All rows of vertices 0..n - 1 but the long ones, which are listed: found(u, two) by one lane each; two is 0 where
-    // the row is long.
+    // The rows of the vertices 0..n - 1 that look (all where `looks` is null) but the long ones, which are listed:
+    // found(u, two) by one lane each; two is 0 where the row is long.
     template <bool PRICED, class Found>
-    __device__ __forceinline__ void read_rows(i64 n, int shift, const Longs& longs, u64* counts, Found found) const {
+    __device__ __forceinline__ void read_rows(i64 n, int shift, const u8* __restrict__ looks, const Longs& longs,
+                                              u64* counts, Found found) const {
         bool leads = (lane_id() & ((1 << shift) - 1)) == 0;
         for (i64 at = thread_id() - lane_id(); at >> shift < n; at += thread_count()) {
             i64 u = (at + lane_id()) >> shift;
-            i64 begin = u < n ? indptr[u] : 0, size = u < n ? indptr[u + 1] - begin : 0;
+            bool looking = u < n && (!looks || looks[u]);
+            if (!__any_sync(FULL, looking)) continue;
+            i64 begin = looking ? indptr[u] : 0, size = looking ? indptr[u + 1] - begin : 0;
             if (size > PIECE && leads) longs.append((u32)u, size, counts);
             i32 count = size > PIECE ? 0 : (i32)size;
             __syncwarp();
             Two two = best_two<PRICED>(begin, count, shift, mask((u32)u));
-            if (leads && u < n) found((u32)u, two);
+            if (leads && looking) found((u32)u, two);
         }
     }
 };
@@ -235,7 +250,7 @@ __global__ void __launch_bounds__(BLOCK, 4) open_auction(
         Scale scale, Order order, Order mixing, u64 seed, float eps, Longs longs, u32* targets, u64* words,
         Control* control) {
     Chooser<T> choose = {indptr, indices, weights, scale, mixing, seed, nullptr, 0};
-    choose.template read_rows<false>(n, (int)shift, longs.of(1), &control->longs[1], [&](u32 u, const Two& two) {
+    choose.template read_rows<false>(n, (int)shift, nullptr, longs.of(1), &control->longs[1], [&](u32 u, const Two& two) {
         make_bid<false>(choose, order, eps, u, two, u, targets, words);
     });
 }
@@ -250,7 +265,6 @@ __global__ void __launch_bounds__(BLOCK, 4) hold_auction(
         Scale scale, Order order, Order mixing, u64 seed, float eps, double slack, i64 rounds, Longs all_longs, u64* state,
         u32* active, u32* targets, u64* words, Control* control) {
     Chooser<T> choose = {indptr, indices, weights, scale, mixing, seed, (const float*)state + 1, 1};
-    bool leads = (lane_id() & ((1 << shift) - 1)) == 0;
     u32 met = 0, round = 1;
     u64 paid = 0;
     for (; round <= rounds; ++round) {
@@ -275,13 +289,16 @@ __global__ void __launch_bounds__(BLOCK, 4) hold_auction(
             choose.template read_longs<true>(longs, pieces, [&](u32 u, u32 slot, const Two& two) {
                 unmet += make_bid<true>(choose, order, eps, u, two, n + slot, targets, words);
             });
-            for (i64 at = thread_id() - lane_id(); at >> shift < count; at += thread_count()) {
-                i64 i = (at + lane_id()) >> shift;
+            int wide = (int)shift;  // where few are active, more lanes read a row
+            while (wide < 5 && count << (wide + 1) <= thread_count()) ++wide;
+            bool leads = (lane_id() & ((1 << wide) - 1)) == 0;
+            for (i64 at = thread_id() - lane_id(); at >> wide < count; at += thread_count()) {
+                i64 i = (at + lane_id()) >> wide;
                 u32 u = i < count ? __ldcg(now + i) : 0;
                 i64 begin = i < count ? indptr[u] : 0;
                 i32 size = i < count ? (i32)(indptr[u + 1] - begin) : 0;
                 __syncwarp();
-                Two two = choose.template best_two<true>(begin, size, (int)shift, choose.mask(u));
+                Two two = choose.template best_two<true>(begin, size, wide, choose.mask(u));
                 if (leads && i < count) unmet += make_bid<true>(choose, order, eps, u, two, i, targets, words);
             }
             add_up_block(&control->unmet[round % 3], unmet);
@@ -332,13 +349,13 @@ __global__ void read_arcs(i64 n, const u64* __restrict__ state, Order order, i32
 
 // ---- arms ----
 
-// held[v] = the value of v's matched edge, 0 where v is free.
+// held[v] = the value of v's matched edge, 0 where v is free; for those who look, and with a vertex its mate does.
 template <class T>
 __global__ void hold_values(const i64* __restrict__ indptr, const i32* __restrict__ indices,
                             const T* __restrict__ weights, i64 n, Scale scale, const i32* __restrict__ mate,
-                            float* __restrict__ held) {
+                            const u8* __restrict__ looks, float* __restrict__ held) {
     i64 v = thread_id();
-    if (v >= n) return;
+    if (v >= n || !looks[v]) return;
     i32 u = mate[v];
     if (u < 0) {
         held[v] = 0.0f;
@@ -347,13 +364,14 @@ __global__ void hold_values(const i64* __restrict__ indptr, const i32* __restric
     }
 }
 
-// arms[2 v..] = the two best keys of v at the prices `held`. Long rows are listed, and find_long_arms reads them.
+// arms[2 v..] = the two best keys of v, who looks, at the prices `held`. Long rows are listed, and find_long_arms reads them.
 template <class T>
 __global__ void __launch_bounds__(BLOCK, 4) find_arms(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights, i64 n, i64 shift,
-        Scale scale, Order mixing, u64 seed, const float* held, Longs longs, u64* arms, Control* control) {
+        Scale scale, Order mixing, u64 seed, const u8* __restrict__ looks, const float* held, Longs longs, u64* arms,
+        Control* control) {
     Chooser<T> choose = {indptr, indices, weights, scale, mixing, seed, held, 0};
-    choose.template read_rows<true>(n, (int)shift, longs.of(0), &control->longs[0], [&](u32 u, const Two& two) {
+    choose.template read_rows<true>(n, (int)shift, looks, longs.of(0), &control->longs[0], [&](u32 u, const Two& two) {
         arms[2 * (u64)u] = two.best;
         arms[2 * (u64)u + 1] = two.second;
     });
@@ -362,7 +380,8 @@ __global__ void __launch_bounds__(BLOCK, 4) find_arms(
 template <class T>
 __global__ void __launch_bounds__(BLOCK, 4) find_long_arms(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights, i64 n, i64 shift,
-        Scale scale, Order mixing, u64 seed, const float* held, Longs longs, u64* arms, Control* control) {
+        Scale scale, Order mixing, u64 seed, const u8* __restrict__ looks, const float* held, Longs longs, u64* arms,
+        Control* control) {
     Chooser<T> choose = {indptr, indices, weights, scale, mixing, seed, held, 0};
     i64 pieces = (i64)(control->longs[0] & COUNT_MASK);
     choose.template read_longs<true>(longs.of(0), pieces, [&](u32 u, u32, const Two& two) {

@@ -40,18 +40,27 @@ struct Wish {
 };
 SAME_SIZE(Wish, WISH);
 
-// Every centre that wants to change puts its claim on its pairs: the greatest stays in claims, which is 0 before. Its
-// wish takes the place of its arms, and it is listed.
+// The pair of x is claimed: the greatest claim stays, and its vertices are touched.
+__device__ __forceinline__ void put_claim(i32 x, u64 claim, const i32* mate, u64* claims, u8* touched) {
+    if (x < 0) return;
+    atomicMax(claims + pair_of(x, mate), claim);
+    touched[x] = 1;
+    if (mate[x] >= 0) touched[mate[x]] = 1;
+}
+
+// Every centre that looks and wants to change puts its claim on its pairs; claims and touched are 0 before. Its wish
+// takes the place of its arms, and it is listed.
 template <class T>
 __global__ void __launch_bounds__(BLOCK) wish(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights, i64 n,
-        Units units, Order order, Order mixing, u64 seed, const i32* __restrict__ mate, const float* __restrict__ held,
-        ulonglong2* arms, u64* claims, i32* __restrict__ centres, Control* control) {
+        Units units, Order order, Order mixing, u64 seed, const i32* __restrict__ mate,
+        const u8* __restrict__ looks, const float* __restrict__ held, ulonglong2* arms, u64* claims, u8* touched,
+        i32* __restrict__ centres, Control* control) {
     i64 v = thread_id();
     i32 a = (i32)v, b = v < n ? mate[v] : 0;
     u64 claim = 0;
     Arm x = {0.0f, -1}, y = {0.0f, -1};
-    if (v < n && !(b >= 0 && b < a)) {
+    if (v < n && looks[v] && !(b >= 0 && b < a)) {
         u32 mask = (u32)(hash1(seed, BID, (u64)a) >> 32);
         ulonglong2 keys = arms[a];
         x = Arm::of(keys.x, mixing, mask);
@@ -81,9 +90,9 @@ __global__ void __launch_bounds__(BLOCK) wish(
     }
     if (claim) {
         ((Wish*)arms)[a] = {claim, x.to, y.to};
-        atomicMax(claims + a, claim);
-        if (x.to >= 0) atomicMax(claims + pair_of(x.to, mate), claim);
-        if (y.to >= 0) atomicMax(claims + pair_of(y.to, mate), claim);
+        put_claim(a, claim, mate, claims, touched);
+        put_claim(x.to, claim, mate, claims, touched);
+        put_claim(y.to, claim, mate, claims, touched);
     }
     __syncwarp();
     u64 to = place_in_list(claim != 0, &control->wishes);
@@ -178,15 +187,17 @@ __global__ void list_free(i64 n, const i64* __restrict__ indptr, const i32* __re
 // found none leave. `lists` has two sides, of n; choice[v] is v's. All blocks run at one time.
 template <class W>
 __global__ void __launch_bounds__(BLOCK, 4) complete(
-        const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 shift,
-        Order order, i32* lists, i32* choice, i32* mate, Control* control) {
-    int lanes = 1 << shift, lane = lane_id() & (lanes - 1);
+        const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n,
+        i64 least_shift, Order order, i32* lists, i32* choice, i32* mate, Control* control) {
     u32 met = 0, round = 0;
     for (;; ++round) {
         i64 count = (i64)peek(&control->waiting[round % 3]);
         if (!count) break;
         if (thread_id() == 0) control->waiting[(round + 2) % 3] = 0;
         i32 *now = lists + round % 2 * n, *next = lists + (round + 1) % 2 * n;
+        int shift = (int)least_shift;  // where few are left, more lanes read a row
+        while (shift < 5 && count << (shift + 1) <= thread_count()) ++shift;
+        int lanes = 1 << shift, lane = lane_id() & (lanes - 1);
         for (i64 at = thread_id() - lane_id(); at >> shift < count; at += thread_count()) {
             i64 i = (at + lane_id()) >> shift;
             i32 u = i < count ? __ldcg(now + i) : 0;

@@ -24,25 +24,33 @@ static_assert(WARP == 32, "a mask of lanes has 32 bits");
 // The constants of order.py, as its `as_argument` packs them. `fold` is all ones where the scramble folds its upper half
 // onto its lower one, and 0 for the tie rules "low" and "high".
 struct Order {
+    const u8* classes;                  // for the tie rule "degree": larger for fewer neighbours; else null
     u64 low;                            // the least weight's bits
     u32 drop;                           // how many trailing bits of a 64-bit weight the prefix loses
     u32 lossy;                          // 1 where unequal weights may have equal prefixes
     u32 flip, mul1, mul2, inv1, inv2;   // of the scramble and its inverse
     u32 fold;
+    u32 shift, bits, mask;              // of the scramble for "degree", which has fewer bits; 16, 32 and all ones else
 };
 SAME_SIZE(Order, ORDER);
 
+// All threads take the same side of the branch.
 __device__ __forceinline__ u32 priority(const Order& order, u32 v) {
     u32 x = (v ^ order.flip) * order.mul1;
+    if (order.classes) {
+        x &= order.mask;
+        x ^= x >> order.shift;
+        return (u32)__ldg(order.classes + v) << order.bits | (x * order.mul2 & order.mask);
+    }
     x ^= (x >> 16) & order.fold;
     return x * order.mul2;
 }
 
-// The inverse of priority: x ^ (x >> 16) is its own inverse on 32 bits.
+// The inverse of priority: x ^ (x >> 16) is its own inverse on 32 bits, and so for half as many bits as there are.
 __device__ __forceinline__ u32 vertex(const Order& order, u32 rank) {
-    u32 x = rank * order.inv2;
-    x ^= (x >> 16) & order.fold;
-    return (x * order.inv1) ^ order.flip;
+    u32 x = rank * order.inv2 & order.mask;
+    x ^= (x >> order.shift) & order.fold;
+    return (x * order.inv1 & order.mask) ^ order.flip;
 }
 
 // The order-preserving 32-bit image of a weight's bits, 1 or more.

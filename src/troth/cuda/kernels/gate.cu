@@ -149,6 +149,12 @@ __global__ void rising(const i64* __restrict__ indptr, i64 n, i64 entries, u64* 
     if (bad) found[0] = 1;
 }
 
+// classes[v] = most - min(degree of v, most).
+__global__ void class_degrees(const i64* __restrict__ indptr, i64 n, i64 most, u8* __restrict__ classes) {
+    i64 v = thread_id();
+    if (v < n) classes[v] = (u8)(most - min(indptr[v + 1] - indptr[v], most));
+}
+
 // Which rows a strip of entries belongs to: a bit for each entry that opens a row, and that row.
 struct Strip {
     i32 row[STRIP];             // of the entries whose bit is set

@@ -1,0 +1,171 @@
+"""Kernels on the CPU: compiled by g++ behind ``emulation.hpp``, and called by the host files as they are.
+
+``emulated()`` is a context in which the host files given to it run without a GPU: arrays are NumPy's, kernels run a
+thread after the other, in an order that ``seed`` chooses, the blocks of cooperative ones at one time. It finds wrong
+arguments, wrong answers and lanes that do not meet; it knows nothing of memory that is out of bounds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import subprocess
+import tempfile
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+
+from troth.kernels.launch import OPTIONS, source
+
+HEADER = Path(__file__).with_name("emulation.hpp")
+FLAGS = ("-std=gnu++17", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-pthread")
+
+
+class Array(np.ndarray):
+    """An array that has what host files ask of CuPy's."""
+
+    def get(self):
+        """Itself."""
+        return np.asarray(self)
+
+
+def array_of(found) -> Array:
+    """The array, with CuPy's methods."""
+    return found.view(Array)
+
+
+fake_cupy = SimpleNamespace(
+    empty=lambda shape, dtype: (
+        array_of(np.full(np.prod(shape, dtype=int) * np.dtype(dtype).itemsize, 0xA5, np.uint8))
+        .view(dtype)
+        .reshape(shape)
+    ),
+    zeros=lambda shape, dtype: array_of(np.zeros(shape, dtype)),
+    full=lambda shape, value, dtype: array_of(np.full(shape, value, dtype)),
+    asarray=lambda array: array_of(np.array(array)),
+)
+
+
+class FakeMemory:
+    """``Memory`` of ``kernels/launch.py``, filled with a pattern; what lies behind an array is checked at the end."""
+
+    def __init__(self, zeros, others) -> None:
+        self.arrays = {
+            name: np.full(-(-size // 16) * 2 + 8, 0xA5A5A5A5A5A5A5A5, np.uint64)
+            for name, size in (zeros | others).items()
+        }
+        self.sizes, self.zeroed = zeros | others, list(zeros)
+
+    def clear(self):
+        for name in self.zeroed:
+            self.arrays[name].view(np.uint8)[: self.sizes[name]] = 0
+        return self
+
+    def __getitem__(self, name):
+        return SimpleNamespace(ptr=self.arrays[name].ctypes.data, memory=self)
+
+    def view(self, name, kind):
+        return array_of(self.arrays[name].view(np.uint8)[: self.sizes[name]].view(kind))
+
+    def __del__(self) -> None:
+        for name, array in self.arrays.items():
+            if not (array.view(np.uint8)[self.sizes[name] :] == 0xA5).all():
+                print(f"emulation: something was written behind {name!r}", flush=True)
+                FakeMemory.damage = True
+
+    damage = False
+
+
+class Kernel:
+    """A kernel that is called as CuPy's are."""
+
+    seed = 0
+
+    def __init__(self, library, number: int, name: str) -> None:
+        self.launch = getattr(library, f"emu_launch_{number}")
+        sizes = (ctypes.c_int * 64)()
+        count = getattr(library, f"emu_sizes_{number}")(sizes)
+        self.name, self.sizes, self.kernel = name, sizes[:count], self
+
+    def __call__(self, grid, block, args, enable_cooperative_groups: bool = False) -> None:
+        assert len(grid) == len(block) == 1
+        assert grid[0] > 0, self.name
+        blobs = [self.blob(arg) for arg in args]
+        assert [len(blob) for blob in blobs] == self.sizes, (self.name, [len(blob) for blob in blobs], self.sizes)
+        buffers = [ctypes.create_string_buffer(blob, len(blob)) for blob in blobs]
+        pointers = (ctypes.c_void_p * len(args))(*(ctypes.addressof(buffer) for buffer in buffers))
+        self.launch(grid[0], block[0], int(enable_cooperative_groups), Kernel.seed, pointers)
+
+    @staticmethod
+    def blob(arg) -> bytes:
+        """What CuPy would pass."""
+        if hasattr(arg, "ptr"):
+            return np.uint64(arg.ptr).tobytes()
+        if isinstance(arg, np.ndarray) and arg.dtype.kind == "V":
+            return arg.tobytes()
+        if isinstance(arg, np.ndarray):
+            assert arg.flags.c_contiguous
+            return np.uint64(arg.ctypes.data).tobytes()
+        assert isinstance(arg, np.generic), arg
+        return arg.tobytes()
+
+
+@cache
+def load(stem: str, expressions: tuple[str, ...], constants: tuple[str, ...]) -> tuple[Kernel, ...]:
+    """``load`` of ``kernels/launch.py``."""
+    text = source(stem).replace('#line 1 "', '\n#line 1 "')
+    # min, max and the like come from the header; nothing else is changed.
+    lines = [f'#include "{HEADER}"', text]
+    for i, name in enumerate(expressions):
+        words = "unsigned grid, unsigned block, int together, unsigned seed, void** args"
+        call = f"emu_launch({name}, grid, block, together, seed, args)"
+        lines.append(f'extern "C" void emu_launch_{i}({words}) {{ {call}; }}')
+        lines.append(f'extern "C" int emu_sizes_{i}(int* sizes) {{ return emu_sizes({name}, sizes); }}')
+    code = "\n".join(lines)
+    flags = (*FLAGS, *(option for option in (*OPTIONS, *constants) if option.startswith("-D")))
+    digest = hashlib.sha256((code + HEADER.read_text() + str(flags)).encode()).hexdigest()[:24]
+    folder = Path(tempfile.gettempdir()) / "troth-emulation"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{stem}-{digest}.so"
+    if not path.exists():
+        (folder / f"{digest}.cpp").write_text(code)
+        subprocess.run(["g++", *flags, str(folder / f"{digest}.cpp"), "-o", str(path)], check=True)
+    library = ctypes.CDLL(str(path))
+    return tuple(Kernel(library, i, name) for i, name in enumerate(expressions))
+
+
+def launch(kernel, total: int, *args, block: int = 256) -> None:
+    """``launch`` of ``kernels/launch.py``."""
+    if total > 0:
+        kernel((-(-total // block),), (block,), args)
+
+
+def launch_cooperative(kernel, blocks: int, block: int, *args) -> None:
+    """``launch_cooperative`` of ``kernels/launch.py``."""
+    kernel.kernel((blocks,), (block,), args, enable_cooperative_groups=True)
+
+
+@contextmanager
+def emulated(*modules, blocks: int = 2, seed: int = 0):
+    """The host files run on the CPU; a device holds so many blocks."""
+    fakes = {
+        "cupy": lambda: fake_cupy,
+        "load": load,
+        "launch": launch,
+        "launch_cooperative": launch_cooperative,
+        "Memory": FakeMemory,
+        "DeviceClock": lambda: SimpleNamespace(stop=lambda: 0.0),
+        "resident": lambda kernel, block: blocks,
+    }
+    Kernel.seed, FakeMemory.damage = seed, False
+    with ExitStack() as stack:
+        for module in modules:
+            for name, fake in fakes.items():
+                if hasattr(module, name):
+                    stack.enter_context(mock.patch.object(module, name, fake))
+        yield
+    assert not FakeMemory.damage
