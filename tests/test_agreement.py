@@ -108,7 +108,7 @@ def test_random_graphs_of_all_weight_types(engine, options, graph, ties, seed, t
 
 def test_seeds_are_taken_modulo_2_to_the_64():
     graph = corpus("grid-equal")
-    for algorithm in ("suitor", "blue-red", "local-random"):
+    for algorithm in ("suitor", "blue-red", "auction", "local-random"):
         assert (
             troth.match(graph, algorithm=algorithm, seed=2**64 + 5).mate.tolist()
             == troth.match(graph, algorithm=algorithm, seed=5).mate.tolist()

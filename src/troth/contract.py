@@ -71,6 +71,8 @@ class Checks(Protocol):
     ``mate`` is an int32 array there, ``held`` has the bits of the weight that is matched at each vertex.
     """
 
+    graph: Any
+
     def matched_bits(self, mate: Array) -> tuple[Array, int]:
         """``held``, and the first vertex whose mate is no mate (n: there is none)."""
 

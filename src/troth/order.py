@@ -40,6 +40,7 @@ MASK = np.uint64(0xFFFFFFFF)
 PRIORITY_BITS = np.uint64(32)
 ONE = np.uint64(1)
 
+MANY = 2**16  # distinct weights, of which few would be equal
 MOST_CLASS = 255  # the greatest class of a vertex that fits a byte
 
 # Domains of the counter-based random function, so that no two uses of one seed share a stream.
@@ -104,8 +105,15 @@ def _constants(ties: str, seed: int, weight_range: tuple[int, ...], bits: int) -
 
 
 def by_degree(order: Order, seed: int, graph: Any) -> Order:
-    """The order "degree" in place of "hash"; any other stays. (For a rank's part, all ranks together.)"""
-    if order.classes is not None or not is_scrambled(order):
+    """The order "degree" in place of "hash" where weights are likely to tie; any other stays.
+
+    That is where there are at most 2^16 numbers from the least weight to the greatest, counting only those that end in
+    as many zero bits as all weights do: small integers, or floats of few digits. (For a rank's part, all ranks
+    together.)
+    """
+    least, greatest, union = graph.bits_range()
+    step = union & -union
+    if order.classes is not None or not is_scrambled(order) or (greatest - least) // step >= MANY:
         return order
     made = make_order("degree", seed, graph=graph)
     return made._replace(low=order.low, drop=order.drop, lossy=order.lossy)
@@ -117,8 +125,13 @@ def is_scrambled(order: Order) -> bool:
 
 
 def on_device(order: Order, device: str) -> Order:
-    """The order for a graph on "cpu" or "cuda:1"."""
-    return order if order.classes is None else order._replace(classes=to_device(order.classes, device))
+    """The order for a graph on "cpu" or "cuda:1"; there are mask + 1 classes on a GPU."""
+    if order.classes is None:
+        return order
+    room, classes = int(order.mask) + 1 - len(order.classes), order.classes
+    if device != "cpu" and room:
+        classes = np.pad(classes, (0, room))
+    return order._replace(classes=to_device(classes, device))
 
 
 _FIELDS = ("classes", "low", "drop", "lossy", "flip", "mul1", "mul2", "inv1", "inv2", "fold", "shift", "bits", "mask")
@@ -197,7 +210,7 @@ def priorities(order: Order, n: int) -> np.ndarray:
     x = (x * order.mul1) & order.mask
     x ^= x >> order.shift
     x = (x * order.mul2) & order.mask
-    return x if order.classes is None else x | order.classes.astype(np.uint64) << order.bits
+    return x if order.classes is None else x | order.classes[:n].astype(np.uint64) << order.bits
 
 
 def prefix(bits, order):

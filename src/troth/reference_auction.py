@@ -13,7 +13,8 @@ Items that no one holds have price 0, for an item that was bid for is never free
 (1 + eps) W + unmet >= sum of p + sum of max(0, profits) >= 2 OPT, since half of that is the sum of a feasible dual
 (``api/proof.py``). In a bipartite graph the arcs from left to right are a matching, and so are those from right to
 left: the heavier weighs W / 2 or more. In all graphs, a path or an even cycle has a matching of half its weight, and an
-odd cycle one of a third or more. Prices are float32; the promise loses 2^-20.
+odd cycle one of a third or more. Prices are float32, and sums of them are of whole 2^-30: the promise loses 2^-20, and
+2^-30 of the greatest weight for every vertex.
 
 *Numbers.* Prices and bids are float32, calculated in the written order, with weights as ``float32(w 2^k)``: the
 greatest is in [1, 2), none is below 2^-100, so that nothing is denormal. All else compares weights in *units*, whole
@@ -286,7 +287,8 @@ def auction(
 ) -> np.ndarray:
     """Prices, the heaviest matching on what they assign, merged with the stable matching; polished and completed.
 
-    The stable matching is that of ``ties="degree"`` in place of "hash", which is the heavier one where weights tie.
+    Where weights are likely to tie, the stable matching is that of ``ties="degree"`` in place of "hash", which is
+    heavier there (``order.by_degree``).
 
     Never lighter, in units, than the stable matching: the merged matching is the heaviest on the edges of both, and an
     exchange only adds weight. The free vertices that are left

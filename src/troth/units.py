@@ -39,6 +39,15 @@ def make_units(graph: Any, room: int = 0) -> Units:
     return Units(np.int64(exponent), math.ldexp(1.0, exponent // 2), math.ldexp(1.0, exponent - exponent // 2))
 
 
+def most_units(graph: Any) -> int:
+    """What no matching exceeds, in units: the greatest weight for every two vertices."""
+    greatest, dtype, units = graph.bits_range()[1], graph.weights.dtype, make_units(graph)
+    if dtype.kind != "f":
+        return graph.n // 2 * (greatest << int(units.exponent))
+    weight = float(np.array([greatest], f"u{dtype.itemsize}").view(dtype)[0])
+    return graph.n // 2 * math.ceil(weight * units.first * units.second)
+
+
 def units_up(w, units):
     """A weight in units, rounded up, 1 or more; compiled code only."""
     raise NotImplementedError("units_up is for compiled code")

@@ -215,6 +215,17 @@ def test_options_of_the_engine_and_progress():
     assert seen[-1][1:] == (1600 - levels[-1].graph.n, 1550)
 
 
+def test_a_hierarchy_of_auctions():
+    """Its matchings are those of ``match``; ``target`` is for ``match`` alone."""
+    graph = troth.generate("rgg", n=900, degree=6, seed=3)
+    levels = troth.hierarchy(graph, stop=90, algorithm="auction", device="cpu", eps=0.1, twohop=False, target=None)
+    for finer, level in pairwise(levels):
+        assert (level.mate == troth.match(finer.graph, algorithm="auction", device="cpu", eps=0.1).mate).all()
+    with pytest.raises(troth.TrothError) as refusal:
+        troth.hierarchy(graph, algorithm="auction", target=0.9)
+    assert str(refusal.value) == "auction: target is met by match alone, not by hierarchies: leave it out"
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

@@ -104,7 +104,7 @@ def test_dominance_is_compared_by_weight_alone():
     assert verify(square, [3, 2, 1, 0], promises_dominance=True).ok
 
 
-@pytest.mark.parametrize("algorithm", ["suitor", "greedy", "blue-red", "local-random"])
+@pytest.mark.parametrize("algorithm", ["suitor", "greedy", "blue-red", "auction", "local-random"])
 def test_the_engine_of_a_matching_says_what_it_promises(algorithm):
     matching = Matching(slides, np.array([1, 0, 3, 2, -1], np.int32), algorithm)
     report = verify(slides, matching)

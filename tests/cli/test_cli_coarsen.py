@@ -78,12 +78,16 @@ def test_options_reach_the_hierarchy(run):
     random = run("coarsen", spec, "-a", "blue-red", "-O", "mode=random", "--seed", 5, "--threads", 3, "--json").json
     levels = troth.hierarchy(troth.read(spec), algorithm="blue-red", mode="random", seed=5)
     assert [level["n"] for level in random["levels"]] == [level.graph.n for level in levels[1:]]
+    near = run("coarsen", spec, "-a", "auction", "-O", "eps=0.1", "-O", "rounds=none", "--json").json
+    levels = troth.hierarchy(troth.read(spec), algorithm="auction", eps=0.1, rounds=None)
+    assert [level["m"] for level in near["levels"]] == [level.graph.m for level in levels[1:]]
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("absent.mtx",), "absent.mtx: there is no such file"),
+        (("absent.mtx", "-a", "auction", "-O", "target=0.9"), "target is met by match alone, not by hierarchies"),
         (("path:n=9", "--max-vertex-weight", "much"), "--max-vertex-weight 'much' is no number"),
         (("path:n=9", "--stop", 2, "--max-vertex-weight", "1,2"), "one for each column"),
         (("absent.mtx", "--device", "mpi"), "runs on MPI ranks"),

@@ -94,6 +94,15 @@ def test_engine_options(run):
     assert run(*arguments, "-O", "mode=random", "-O", "p=0.25").code == 0
     mate = troth.match(troth.read("grid:rows=9,cols=9"), algorithm="blue-red", seed=7, mode="random", p=0.25).mate
     assert np.array_equal(read_mates("mates.txt"), mate)
+    auction = ("match", "grid:rows=9,cols=9", "-a", "auction", "-O", "eps=0.01", "-O", "rounds=none", "-o", "near.txt")
+    assert run(*auction).code == 0
+    mate = troth.match(troth.read("grid:rows=9,cols=9"), algorithm="auction", eps=0.01, rounds=None).mate
+    assert np.array_equal(read_mates("near.txt"), mate)
+
+
+def test_target_is_certified(run):
+    found = run("match", "bipartite:left=200,right=200,m=1500", "-a", "auction", "-O", "target=0.95", "--json").json
+    assert found["certificate"]["ratio"] >= 0.95
 
 
 def test_random_weights_follow_the_seed(run):

@@ -108,6 +108,7 @@ def test_help_of_match_says_who_has_an_option(run):
     """Everywhere, or on one device only."""
     words = " ".join(run("match", "--help").out.split())
     assert "stop after so many rounds (blue-red)" in words
+    assert "stop after so many rounds of bids; none: when nobody bids (auction)" in words
     assert "GPU threads of each kernel (handshake on cuda)" in words
     assert "handshake rounds of mutual strongest neighbours on cuda the six kernels of the course project" in words
 

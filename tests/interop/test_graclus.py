@@ -37,7 +37,7 @@ def path(torch, weights, device: str = "cpu", dtype: str = "float32"):
 
 @on_devices
 @pytest.mark.parametrize("both", [True, False])
-@pytest.mark.parametrize("algorithm", ["suitor", "blue-red"])
+@pytest.mark.parametrize("algorithm", ["suitor", "blue-red", "auction"])
 @pytest.mark.parametrize("spec", GRAPHS)
 def test_labels_are_the_smaller_vertex_of_each_pair(torch, spec, algorithm, both, device):
     graph = troth.as_graph(spec)

@@ -99,16 +99,16 @@ def log_product(A: sp.csr_array, row, col) -> float:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_product_is_large(seed):
-    """Much nearer to the largest product than to that of just any full diagonal."""
+    """Nearly the largest product, in its logarithm; a few rows are completed, and that costs most of what is lost."""
     rng = np.random.default_rng(seed)
     A = shuffled(200, seed)[0]
     A.data = np.exp(rng.normal(0, 3, A.nnz))
     heavy = heavy_permutation(A)
-    assert heavy.completed > 0
+    assert 0 < heavy.completed <= 5
     logs = A.copy()
     logs.data = np.log(A.data) + 100  # SciPy takes zeros for missing entries
     best = log_product(A, *min_weight_full_bipartite_matching(logs, maximize=True))
-    assert log_product(A, heavy.rows, np.arange(200)) > best / 2
+    assert log_product(A, heavy.rows, np.arange(200)) > 0.9 * best
 
 
 def test_a_completion_that_scipy_s_matching_would_not_survive():

@@ -24,7 +24,8 @@ on_engines = pytest.mark.parametrize(
 
 
 def same(engine, options, graph, ties="hash") -> None:
-    context, chosen = Context(1, np.uint64(3)), {**engine.defaults(), **options}
+    of_engine = {name: option.default for name, option in engine.options.items() if not option.of_call}
+    context, chosen = Context(1, np.uint64(3)), {**of_engine, **options}
     compiled, plain = (
         run(graph, order_of(graph, ties), context, **chosen) for run in (engine.load(), interpret(engine.load(), None))
     )

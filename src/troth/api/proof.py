@@ -7,6 +7,8 @@ For any prices p >= 0, y(v) = (p(v) + max(0, max_u (w(u, v) - p(u)))) / 2 is fea
 half of p(u), of w - p(u), of p(v) and of w - p(v), or more. The prices of an auction (``reference_auction.py``) make
 this sum small, and damped Jacobi sweeps make it smaller: y'(v) = max(0, max_u (w(u, v) - y(u))), y <- (y + y') / 2. The
 first such sweep, from y = p, is the formula above; see ``cpu/checks.py`` for why y is feasible after any sweep.
+
+Nor is a matching heavier than the greatest weight for every two vertices: the better bound where all weights are equal.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from troth.contract import Array, Checks
+from troth.units import most_units
 
 T = TypeVar("T")
 
@@ -54,7 +57,7 @@ def prove(checks: Checks, mate: Array, held: Array, sweeps: int = SWEEPS, tolera
     totals: list[int] = []
     while len(totals) < sweeps and (len(totals) < 2 or totals[-2] - totals[-1] > tolerance * totals[-1]):
         totals.append(checks.sweep_dual())
-    total, done = totals[-1], len(totals)
+    total, done = min(totals[-1], most_units(checks.graph)), len(totals)
     if isinstance(weight, int):
         whole_bound = total >> exponent  # the optimum is whole and at most total / 2^exponent
         ratio = _round_down(Fraction(weight, whole_bound)) if whole_bound else 1.0

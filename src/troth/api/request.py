@@ -97,7 +97,7 @@ def make_request(
 ) -> Request:
     """The request for what a user said, or a refusal in one line; needs no graph.
 
-    ``no_ranks`` names those, such as "hierarchies", for whom MPI ranks are no device.
+    ``no_ranks`` names those, such as "hierarchies", for whom MPI ranks are no device, nor calls of ``match`` a step.
     """
     if no_ranks:
         _refuse_ranks(algorithm, device, no_ranks)
@@ -105,6 +105,8 @@ def make_request(
     engines = tuple(find_engines(algorithm, device, given))
     first, device = engines[0], str(device)  # a torch.device too
     given = first.read(given)
+    if no_ranks:
+        refuse_of_call(first, given, no_ranks)
     if first.device == "cuda":
         device_number(device.replace("auto", "cuda"))
     elif first.device == "mpi":
@@ -120,6 +122,13 @@ def _refuse_ranks(algorithm: str, device: str, who: str) -> None:
         raise TrothError(f"{algorithm} runs on MPI ranks, but {who} do not: choose {', '.join(local)}")
     if str(device) == "mpi":
         raise TrothError(f"device='mpi' runs on MPI ranks, but {who} do not: choose auto, cpu or cuda")
+
+
+def refuse_of_call(engine: Engine, given: Mapping[str, Any], who: str) -> None:
+    """Refuse the options that are met by ``match``, for ``who`` runs the engine itself."""
+    for name, value in given.items():
+        if engine.options[name].of_call and value != engine.options[name].default:
+            raise TrothError(f"{engine.algorithm}: {name} is met by match alone, not by {who}: leave it out")
 
 
 class Placed(NamedTuple):

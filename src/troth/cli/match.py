@@ -75,12 +75,14 @@ def match(
     """Pick edges, no two sharing a vertex, of large total weight.
 
     suitor, locally-dominant, handshake and greedy give one and the same matching, at least half of the optimum, for any
-    number of threads and on every device. Prints a summary; the mates go to a file.
+    number of threads and on every device; auction gives one that is near the optimum. Prints a summary; the mates go to
+    a file.
 
     \b
     Examples:
       troth match graph.mtx.gz
       troth match laplacian.mtx --weights abs --certify -o mates.txt
+      troth match graph.mtx.gz -a auction -O eps=0.01 -O rounds=none --certify
       troth match rmat:scale=20,seed=1 -a blue-red -O mode=random -O p=0.5 --seed 7
       troth match input1.mtx -a handshake --ties low --device cuda --gpu-threads 1024 -o match1.txt
       mpiexec -n 4 troth match graph.csr --device mpi --partition block -o mates.txt

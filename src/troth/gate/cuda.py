@@ -124,10 +124,11 @@ def span(weights: Any) -> tuple[int, int, int]:
 
 
 def degree_classes(indptr: Any, most: int) -> Any:
-    """As in ``cpu.py``."""
+    """As in ``cpu.py``, with room for as many vertices as their bits can number (``priority`` in common.cuh)."""
     with using(indptr.device.id):
-        classes = cupy().empty(len(indptr) - 1, np.uint8)
-        run_all(program("classes").class_degrees, len(classes), indptr, len(classes), most, classes)
+        n = len(indptr) - 1
+        classes = cupy().zeros(1 << max(1, (n - 1).bit_length()), np.uint8)
+        run_all(program("classes").class_degrees, n, indptr, n, most, classes)
         return classes
 
 

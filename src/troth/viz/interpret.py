@@ -2,8 +2,9 @@
 
 Numba compiles the Python bodies of kernels and keeps them (``py_func``). ``interpret`` puts an engine together from
 these bodies: the same statements on the same arrays, executed one after another by Python. The atomic instructions of
-``kernels/atomics.py`` have no body; with one worker each is a plain access to an array. No algorithm is written a
-second time: a change of the engine changes what is seen here.
+``kernels/atomics.py`` have no body; with one worker each is a plain access to an array. A function that is written for
+each type of a weight has several; the one for the value at hand is taken. No algorithm is written a second time: a
+change of the engine changes what is seen here.
 
 The interpreted engine returns what the compiled one does, mate by mate (``tests/viz/test_interpret.py``); it is some
 hundred times slower.
@@ -19,9 +20,13 @@ from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numba import typeof
 
-from troth import rows
+from troth import rows, units
+from troth.cpu import prices
 from troth.kernels import atomics, team
+
+PARTS = "troth.cpu."  # modules of engines and of their steps
 
 
 def _exchange(array, index, expected, value):
@@ -37,19 +42,42 @@ def _add(array, index, value):
     return before
 
 
+def _greatest(array, index, value):
+    before = array[index].copy()
+    array[index] = max(before, value)
+    return before
+
+
+def _by_type(choose):
+    """A function that Numba compiles for the type of its first argument: ``choose`` has its bodies."""
+    return lambda x, *rest: choose(typeof(x), *rest)(x, *rest)
+
+
 def _run_alone(kernel, total, threads, *args, chunk=None, **options):
     size = total if total < team.SERIAL_BELOW else team.chunk_size(total, threads)
     return [kernel(0, team.new_cursor(), chunk or max(1, size), *args)]
 
 
-# What replaces atomic instructions and the team of threads when there is one worker.
+class _Alone(prices.Workers):
+    """One worker, who is the interpreter."""
+
+    def run(self, kernel, total, *args):
+        return _run_alone(kernel, total, 1, *args)
+
+
+# What replaces atomic instructions, bodies by type and the team of threads when there is one worker.
 ALONE: dict[Any, Callable] = {
     atomics.load: lambda array, index: array[index],
     atomics.store: lambda array, index, value: array.__setitem__(index, value),
     atomics.compare_and_swap: _exchange,
     atomics.fetch_add: _add,
+    atomics.fetch_max: _greatest,
     atomics.prefetch: lambda array, index: None,
+    prices.value_of: _by_type(prices._value_of),
+    prices.price_of: _by_type(prices._price_of),
+    units.units_up: _by_type(units._units_up),
     team.run_team: _run_alone,
+    prices.Workers: _Alone,
 }
 
 
@@ -78,7 +106,7 @@ def interpret(engine: Callable, watcher: Any) -> Callable:
     >>> found.mates
     array([-1,  2,  1], dtype=int32)
     """
-    modules = (engine.__module__, rows.__name__, team.__name__)
+    modules = (rows.__name__, team.__name__)
     copies: dict[Callable, Callable] = {}
 
     def copy(value: Any) -> Any:
@@ -88,7 +116,9 @@ def interpret(engine: Callable, watcher: Any) -> Callable:
         except TypeError:  # not hashable, so no function
             return value
         body = getattr(value, "py_func", value)
-        if not isinstance(body, FunctionType) or (body is value and body.__module__ not in modules):
+        if not isinstance(body, FunctionType) or (
+            body is value and body.__module__ not in modules and not body.__module__.startswith(PARTS)
+        ):
             return value
         if body not in copies:
             space = dict(body.__globals__)

@@ -34,13 +34,14 @@ struct Order {
 };
 SAME_SIZE(Order, ORDER);
 
-// All threads take the same side of the branch.
+// All threads take the same side of the branch. There are mask + 1 classes, so that lanes without a vertex, whose v may be
+// anything, read one too.
 __device__ __forceinline__ u32 priority(const Order& order, u32 v) {
     u32 x = (v ^ order.flip) * order.mul1;
     if (order.classes) {
         x &= order.mask;
         x ^= x >> order.shift;
-        return (u32)__ldg(order.classes + v) << order.bits | (x * order.mul2 & order.mask);
+        return (u32)__ldg(order.classes + (v & order.mask)) << order.bits | (x * order.mul2 & order.mask);
     }
     x ^= (x >> 16) & order.fold;
     return x * order.mul2;

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from troth.api.request import make_request
+from troth.api.request import make_request, refuse_of_call
 from troth.errors import TrothError
 from troth.graph import Graph
 from troth.mpi.partitioning import check_name
 from troth.validate import check, whole
 from troth.viz.interpret import interpret
+from troth.viz.stories.auction import Auction
 from troth.viz.stories.blue_red import BlueRed
 from troth.viz.stories.greedy import Greedy
 from troth.viz.stories.handshake import Handshake
@@ -27,6 +28,7 @@ STORIES: dict[str, type[Story]] = {
     "handshake": Handshake,
     "greedy": Greedy,
     "blue-red": BlueRed,
+    "auction": Auction,
     "local-random": LocalRandom,
     "local-weighted": LocalWeighted,
     **dict.fromkeys(VARIANTS, Pgas),
@@ -49,6 +51,7 @@ def tell(
     kind = STORIES[algorithm]
     device = "mpi" if issubclass(kind, Pgas) else "cpu"
     request = make_request(algorithm, device, ties=ties, seed=seed, threads=1, options=options)
+    refuse_of_call(request.engines[0], request.given, "stories")
     if graph.n > MOST:
         raise TrothError(f"{graph.n} vertices are too many to be watched, at most {MOST}: show a smaller graph")
     graph, engine = graph.to("cpu"), request.engines[0]
