@@ -113,6 +113,8 @@ AUCTION = {
     ),
 }
 
+SHARE = Option(True, switch, "use shared memory; no: messages, even on one machine")
+
 NOTIFY = {
     "transport": Option("rma", one_of("rma", "p2p"), "notices by one-sided operations, or as messages"),
     "capacity": Option(None, SOME_OR_NONE, "slots of a rank's queue; none: two for each crossing edge"),
@@ -193,7 +195,15 @@ TABLE: tuple[Engine, ...] = (
         "mpi",
         "troth.ranks.suitor:run",
         "proposals: in shared memory where all ranks have it, else sent across in packed rounds",
-        options={"share": Option(True, switch, "use shared memory; no: messages, even on one machine")},
+        options={"share": SHARE},
+    ),
+    Engine(
+        "auction",
+        "mpi",
+        "troth.ranks.auction:run",
+        "rounds of bids, on ranks: in shared memory where all have it, else by messages",
+        dominant=False,
+        options={**AUCTION, "share": SHARE},
     ),
     Engine("sync-poll", "mpi", "troth.ranks.sync_poll:run", "Thorsen and Merkey: rounds, remote mates read in bulk"),
     Engine("async-poll", "mpi", "troth.ranks.async_poll:run", "Thorsen and Merkey: remote mates polled, no barrier"),

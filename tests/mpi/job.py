@@ -29,7 +29,8 @@ import troth
 from troth import mpi
 from troth.cli import main
 from troth.mpi import loading
-from troth.ranks import shared
+from troth.order import make_order
+from troth.ranks import auction, shared
 
 TIES = ("hash", "low", "high", "degree")
 ENGINES = (
@@ -51,6 +52,7 @@ TINY = (
     ("async-notify", {"capacity": 2, "batch": 1}),
     ("async-notify", {"capacity": 3, "batch": 4}),
 )
+SHARED_TYPES = ("float32", "float64", "int64")  # those of the auction in shared memory: its kernels are the CPU's
 DELAYED = tuple(engine for engine in ENGINES + TINY if engine[0].startswith("async"))
 FAMILIES = (
     "grid:rows=23,cols=31,weights=unit",
@@ -101,6 +103,48 @@ def agreement(comm, cases: str, every: str, each: str) -> None:
                 part = mpi.from_graph(graph, partition=partition)
                 for engine, ties in draw.sample(list(product(ENGINES, TIES)), int(each)):
                     check(part, *engine, ties, *right)
+
+
+def auctions(comm, cases: str, every: str) -> None:
+    """Each ``every``-th case by shared memory and by messages; and every ninth time the prices, without the rest."""
+    draw, share_memory = random.Random(13), auction.node_of
+    for number, (graph, ties, seed, options, mate, words) in enumerate(load_cases(cases)):
+        partition = draw.choice(list(partitions(comm, graph.n, draw)))
+        threads, share = draw.choice((1, 1, 2)), draw.random() < (0.5 if comm.size > 2 else 1)
+        if number % int(every):
+            continue
+        part = mpi.from_graph(graph, partition=partition)
+        asked = {"algorithm": "auction", "ties": ties, "seed": seed, **options}
+        if graph.weights.dtype not in SHARED_TYPES:
+            share = False
+        for way in (share,) if comm.size > 2 else {share, False}:
+            m = mpi.match(part, threads=threads, share=way, **asked)
+            where = (graph, partition, asked, threads, way)
+            assert (m.mate.dtype, m.mate.tolist()) == (np.int32, mate[part.own].tolist()), where
+            assert min(m.stats["bytes"], m.stats["messages"]) >= 0, where
+        for node_of in (share_memory, lambda comm: None) if number % 9 == 0 else ():
+            auction.node_of = node_of
+            assert auction.prices(part, make_order("hash", 0)).tolist() == words[part.own].tolist(), where
+        auction.node_of = share_memory
+
+
+def large_auctions(comm) -> None:
+    """Long paths across ranks, ties, and hubs: the mates and the certificate of one process, targets too."""
+    for text, partition, ties, options in (
+        ("path:n=3000,weights=unit", "hash", "low", {"rounds": 1, "polish": 0}),
+        ("grid:rows=40,cols=50,weights=unit", "block", "hash", {"rounds": None}),
+        ("rmat:scale=11,edgefactor=8,weights=integers", "hash", "high", {"target": 0.9999, "polish": 3}),
+        ("hubs:n=300,hubs=2,degree=120", "hash", "hash", {"target": 0.5}),
+    ):
+        graph = troth.read(text)
+        part = mpi.from_graph(graph, partition=partition)
+        asked = {"algorithm": "auction", "ties": ties, **options}
+        right = troth.match(graph, device="cpu", threads=1, **asked)
+        for share in (True, False):
+            m = mpi.match(part, share=share, **asked)
+            assert m.whole().tolist() == right.mate.tolist(), (text, share)
+            assert (m.certificate, m.stats.get("note")) == (right.certificate, right.stats.get("note")), (text, share)
+        assert mpi.verify(part, m) == troth.verify(graph, right), text
 
 
 def waves(comm) -> None:

@@ -15,13 +15,20 @@ import pytest
 from corpus import CORPUS, DTYPES, TIES, build, order_of
 
 import troth
-from troth import reference
+from troth import reference, reference_auction
+from troth.order import make_order, priorities
 from troth.ranks.job import launcher
 
 pytest.importorskip("mpi4py")
 
 JOB = Path(__file__).with_name("job.py")
 MPIEXEC = launcher()
+AUCTIONS = (
+    {},
+    {"eps": 0.3, "slack": 0, "rounds": 5, "polish": 4},
+    {"eps": 1e-6, "rounds": 9, "polish": 0},
+    {"rounds": 1, "polish": 1},
+)
 LIMIT = 240  # seconds; a job that hangs is a failure
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec")
 
@@ -109,6 +116,22 @@ def checked(store):
     return store("checked", found)
 
 
+@pytest.fixture(scope="session")
+def auctioned(store):
+    """The corpus and random graphs, each with a tie rule, a seed and options; the reference's mates and prices."""
+    draw, found = random.Random(17), []
+    for graph in [make() for _, make in CORPUS] + [random_graph(draw, draw.choice((14, 40))) for _ in range(60)]:
+        ties, seed = draw.choice(TIES), draw.choice((0, draw.getrandbits(64)))
+        options = draw.choice(AUCTIONS)
+        mate = reference_auction.auction(graph, order_of(graph, ties, seed), seed, **options)
+        order = make_order("hash", 0)
+        prices, holder, _ = reference_auction.auction_prices(graph, order)
+        rank = priorities(order, graph.n)[holder] if graph.n else np.empty(0, np.uint64)
+        words = np.where(holder >= 0, prices.view(np.uint32).astype(np.uint64) << np.uint64(32) | rank, np.uint64(0))
+        found.append((graph, ties, seed, options, mate, words))
+    return store("auctioned", found)
+
+
 # ---- jobs ----
 
 
@@ -116,6 +139,15 @@ def checked(store):
 @pytest.mark.parametrize(("ranks", "every", "each"), [(1, 4, 6), (2, 1, 3), (3, 4, 6), (5, 12, 4), (8, 28, 4)])
 def test_agreement(ranks, every, each, cases):
     run_job(ranks, "agreement", cases, every, each)
+
+
+@pytest.mark.parametrize(("ranks", "every"), [(1, 4), (2, 1), (3, 3), (5, 12)])
+def test_auctions(ranks, every, auctioned):
+    run_job(ranks, "auctions", auctioned, every)
+
+
+def test_large_auctions():
+    run_job(2, "large_auctions")
 
 
 @pytest.mark.parametrize("ranks", [2, 3])

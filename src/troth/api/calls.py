@@ -7,7 +7,7 @@ from typing import Any
 
 from troth.api.checking import certify_mates
 from troth.api.opening import as_graph
-from troth.api.proof import Certificate, first_to_reach
+from troth.api.proof import Certificate, first_to_reach, why_missed
 from troth.api.request import Placed, Request, make_request, perform
 from troth.api.result import Matching
 from troth.arrays import arrays_of, to_device
@@ -123,11 +123,8 @@ def match_graph(
 
     (result, place, proof), note = perform(request, graph, work)
     stats = {**result.counts, "seconds": {"gate": gate, **result.seconds}}
-    if proof is not None and target is not None and proof.ratio < target:
-        missed = f"the target {target:g} was not reached: {proof.ratio:.4f} is proven, and the bound may be the limit"
-        note = f"{note}; {missed}" if note else missed
-    if note:
-        stats["note"] = note
+    if notes := [words for words in (note, why_missed(target, proof)) if words]:
+        stats["note"] = "; ".join(notes)
     m = Matching(graph, result.mates, request.algorithm, place, request.ties, request.seed, stats, proof)
     if proof is not None:
         vars(m)["weight"] = proof.weight  # it would be added up once more

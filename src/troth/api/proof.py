@@ -82,6 +82,13 @@ def first_to_reach(target: float, attempts: Iterable[tuple[T, Certificate]]) -> 
     return best
 
 
+def why_missed(target: float | None, proof: Certificate | None) -> str | None:
+    """In words that a target was not reached; None where it was, or where there is none."""
+    if target is None or proof is None or proof.ratio >= target:
+        return None
+    return f"the target {target:g} was not reached: {proof.ratio:.4f} is proven, and the bound may be the limit"
+
+
 def _round_down(x: Fraction) -> float:
     near = float(x)
     return near if near <= x else math.nextafter(near, -math.inf)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from troth.api.request import Request
     from troth.ranks.graph import DistGraph
 
-SUMMED = ("bytes", "messages", "proposals", "scans", "records")
+SUMMED = ("bytes", "messages", "proposals", "scans", "edges_read", "records")
 
 
 def match_on_ranks(
@@ -73,14 +73,14 @@ def _match(
 
     from troth import mpi
     from troth.io.mates import write_parts
-    from troth.mpi.result import match_parts
+    from troth.mpi.result import match_until
 
     clock, proof = Clock(), None
     with _waiting(comm, "reading") as report:
         graph = mpi.load(name, comm=comm, partition=partition)
         clock.lap("read")
         report("matching")
-        m = match_parts(request, graph, comm)
+        m = match_until(request, graph, comm)
         clock.lap("match")
         if certify:
             report("certifying")
@@ -97,7 +97,7 @@ def _match(
     totals = {key: comm.allreduce(m.stats[key]) for key in SUMMED if key in m.stats}
     memory = comm.allreduce(graph.nbytes(), MPI.MAX)
     ghosts = comm.allreduce(len(graph.ghost_owner), MPI.MAX)
-    stats = {key: value for key, value in m.stats.items() if key not in SUMMED and key != "seconds"}
+    stats = {key: value for key, value in m.stats.items() if key not in (*SUMMED, "seconds", "note")}
     facts = {
         **graph_facts(name, graph),
         "algorithm": request.algorithm,
@@ -109,7 +109,7 @@ def _match(
         "pairs": m.cardinality,
         "weight": m.weight,
         "certificate": proof and {"weight": proof.weight, "bound": proof.bound, "ratio": proof.ratio},
-        "note": _note("match"),
+        "note": "; ".join(note for note in (_note("match"), m.stats.get("note")) if note) or None,
         "stats": {**stats, **totals, "most_ghosts": ghosts, "most_graph_bytes": memory},
         "seconds": {**clock.seconds, "match": m.stats["seconds"]["match"]},
         "output": output,

@@ -32,6 +32,7 @@ from troth.rows import heaviest, rows_of
 from troth.units import make_units
 
 ROOM = 3  # bits: a gain is the sum of five weights
+STEPS = ("prices", "paths", "stable", "merge", "polish", "complete")
 
 
 @kernel
@@ -143,8 +144,7 @@ def solve(
         workers.run(shake_hands, int(pointing.tail[0]), pointing, strongest, mate)
         free, pointing = pointing, free
     clock.append(perf_counter())
-    steps = ("prices", "paths", "stable", "merge", "polish", "complete")
-    return mate, counts | {"exchanges": exchanges}, dict(zip(steps, np.diff(clock).tolist(), strict=True))
+    return mate, counts | {"exchanges": exchanges}, dict(zip(STEPS, np.diff(clock).tolist(), strict=True))
 
 
 def run(

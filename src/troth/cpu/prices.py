@@ -130,12 +130,18 @@ def best_two(bidding, mask, u, prices):
 
 @inlined
 def make_bid(bidding, mask, u, best, second, prices):
-    """The item that u asks for and its bid, in float32 and in the order of ``reference_auction.py``."""
+    """The item that u asks for, and its bid."""
     v = item_of(bidding, best, mask)
-    price, profit = price_of(prices, v), profit_of(best)
+    return v, bid_at(bidding, priority(bidding.order, u), best, second, price_of(prices, v))
+
+
+@inlined
+def bid_at(bidding, rank, best, second, price):
+    """The bid of who has this priority for an item of this price, in the order of ``reference_auction.py``."""
+    profit = profit_of(best)
     bid = np.float32(price + np.float32(profit - profit_of(second)))
     bid = np.float32(bid + np.float32(bidding.eps * np.float32(price + profit)))
-    return v, max(bits_of(bid), bits_of(price) + ONE) << PRIORITY_BITS | priority(bidding.order, u)
+    return max(bits_of(bid), bits_of(price) + ONE) << PRIORITY_BITS | rank
 
 
 @inlined

@@ -9,6 +9,7 @@ import numpy as np
 
 from troth.api.checking import Report, judge, not_valid
 from troth.api.mates import why_no_mate, why_wrong_shape
+from troth.engines import promises_dominance as engine_promises
 from troth.errors import TrothError
 from troth.io.mates import read_parts
 from troth.mpi.result import DistMatching
@@ -40,14 +41,15 @@ def verify(
     certify : bool, optional
         Whether to compute ``bound`` and ``ratio`` too.
     promises_dominance : bool, optional
-        Whether an edge that dominates is a failure or only reported; by default a failure of a ``DistMatching``.
+        Whether an edge that dominates is a failure or only reported; by default what the algorithm of a
+        ``DistMatching`` promises.
 
     Returns
     -------
     Report
     """
     if promises_dominance is None:
-        promises_dominance = isinstance(matching, DistMatching)
+        promises_dominance = isinstance(matching, DistMatching) and engine_promises(matching.algorithm)
     with ending_the_job(graph.comm):
         if isinstance(matching, (str, os.PathLike)):
             own, lines = read_own(graph, matching)

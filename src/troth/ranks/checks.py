@@ -14,7 +14,8 @@ import numpy as np
 from troth.cpu.checks import BLOCK, DualChecks, add_blocks, add_halves, add_in_order, joined
 from troth.kernels.jit import kernel
 from troth.kernels.team import CALLER, run_team
-from troth.order import weight_bits
+from troth.order import make_order, weight_bits
+from troth.ranks.auction import prices
 from troth.ranks.exchange import combine, reduce, scatter_to_owners
 from troth.ranks.graph import DistGraph
 from troth.ranks.partition import even_blocks
@@ -136,6 +137,9 @@ class RankChecks(DualChecks):
         if mine == u:
             found = (u, int(graph.globals[graph.indices[entry]]), graph.weights[entry].item())
         return known(graph.comm, found)
+
+    def _prices(self) -> np.ndarray:
+        return prices(self.graph, make_order("hash", 0))
 
     def sweep_dual(self) -> int:
         """One sweep; the sum of y after it."""

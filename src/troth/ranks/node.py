@@ -5,9 +5,9 @@ copies its own rows, with global numbers, to their place in a window that all of
 run on it unchanged, with ranks for threads.
 
 A communicator has one window, which grows and is used again; it holds the rows of the graph that was matched last, so
-that a second matching of the same graph copies nothing. Memory: the rows once more, n + 1 row starts, and nine bytes a
-vertex, all of it once a machine. Where the machine has no room for that (``/dev/shm`` of containers is often small),
-``rows`` returns None, and ranks send messages instead.
+that a second matching of the same graph copies nothing. Memory: the rows once more, n + 1 row starts, a byte a vertex
+for the classes of an order, and behind them as much as an engine asks for, all of it once a machine. Where the machine
+has no room for that (``/dev/shm`` of containers is often small), ``rows`` returns None, and ranks send messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from troth.kernels.jit import kernel
-from troth.ranks.exchange import barrier, starts_of, sum_over
+from troth.order import Order
+from troth.ranks.exchange import barrier, reduce, starts_of, sum_over
 from troth.ranks.graph import DistGraph
 from troth.ranks.rows import Part, part_of
 from troth.rows import Rows
@@ -33,9 +34,9 @@ class SharedRows(NamedTuple):
     """Arrays of the whole graph that all ranks of the machine map."""
 
     rows: Rows
-    state: np.ndarray  # uint64, one a vertex; for an engine to use
     classes: np.ndarray  # uint8, one a vertex; of the order, where it has some
     cursor: np.ndarray
+    scratch: np.ndarray  # bytes, for an engine to use
 
 
 class Node:
@@ -47,26 +48,34 @@ class Node:
         self.graph: weakref.ref[DistGraph] | None = None
         self.arrays: SharedRows | None = None
 
-    def rows(self, graph: DistGraph) -> SharedRows | None:
-        """The rows of all ranks, copied unless this graph's are there already; all ranks together."""
+    def rows(self, graph: DistGraph, scratch: int) -> SharedRows | None:
+        """The rows of all ranks, copied unless they are there already, and so many bytes behind; all ranks together."""
         mine = self.graph is not None and self.graph() is graph
-        if sum_over(self.comm, int(mine)) == self.comm.size:
+        if sum_over(self.comm, int(mine)) == self.comm.size and self.arrays and len(self.arrays.scratch) >= scratch:
             return self.arrays
         part, entries = part_of(graph), 2 * graph.m
-        kinds = [np.dtype(kind) for kind in (np.int64, np.int64, np.int32, part.bits.dtype, np.uint64, np.uint8)]
-        sizes = np.array([16, graph.n + 1, entries, entries, graph.n, graph.n]) * [kind.itemsize for kind in kinds]
+        kinds = [np.dtype(kind) for kind in (np.int64, np.int64, np.int32, part.bits.dtype, np.uint8)]
+        sizes = np.array([16, graph.n + 1, entries, entries, graph.n]) * [kind.itemsize for kind in kinds]
         starts = starts_of(-(-sizes // LINE) * LINE)
-        self.graph = None
-        if not self._make_room(int(starts[-1])):
+        self.graph = self.arrays = None
+        if not self._make_room(int(starts[-1]) + scratch):
             return None
-        cursor, indptr, indices, bits, state, classes = (
+        cursor, indptr, indices, bits, classes = (
             self.memory[at : at + size].view(kind) for at, size, kind in zip(starts, sizes, kinds, strict=False)
         )
         self._place_rows(graph, part, indptr)
         share_rows(part, indptr, indices, bits)
         self.sync()
-        self.graph, self.arrays = weakref.ref(graph), SharedRows(Rows(indptr, indices, bits), state, classes, cursor)
-        return self.arrays
+        shared = SharedRows(Rows(indptr, indices, bits), classes, cursor, self.memory[starts[-1] :])
+        self.graph, self.arrays = weakref.ref(graph), shared
+        return shared
+
+    def share_order(self, graph: DistGraph, order: Order) -> Order:
+        """The order of the whole graph, whose classes are read after a ``sync``; where it has none, the same."""
+        if order.classes is None or self.arrays is None:
+            return order
+        self.arrays.classes[graph.own] = order.classes[: graph.owned]
+        return order._replace(classes=self.arrays.classes)
 
     def share_of(self, total: int) -> slice:
         """This rank's even share of 0..total-1."""
@@ -78,6 +87,13 @@ class Node:
         self.window.Sync()
         barrier(self.comm)
         self.window.Sync()
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        """``sync`` that also adds up values of all ranks: no one gets the sums before all have come."""
+        self.window.Sync()
+        found = reduce(self.comm, values)
+        self.window.Sync()
+        return found
 
     def _make_room(self, size: int) -> bool:
         from mpi4py import MPI

@@ -9,6 +9,7 @@ import numpy as np
 from troth.kernels.jit import inlined, kernel
 from troth.order import priority_at, weight_bits
 from troth.ranks.graph import DistGraph, bisect
+from troth.units import Units, units_up
 
 
 class Part(NamedTuple):
@@ -40,6 +41,20 @@ def name_of(part, v):
 def rank_of(part, order, v):
     """The priority of a local vertex; the order's classes are by local number."""
     return priority_at(order, name_of(part, v), v)
+
+
+@kernel
+def find_units(weights, units, entries, found):
+    """found[i] = the weight of entries[i], in units; 0 where that is -1."""
+    for i in range(entries.size):
+        found[i] = units_up(weights[entries[i]], units) if entries[i] >= 0 else np.int64(0)
+
+
+def weigh_entries(weights: np.ndarray, units: Units, entries: np.ndarray) -> np.ndarray:
+    """The weights of some entries, in units; 0 where an entry is -1."""
+    found = np.empty(entries.shape, np.int64)
+    find_units(weights, units, entries.ravel(), found.reshape(-1))
+    return found
 
 
 @kernel

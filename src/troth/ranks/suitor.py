@@ -6,7 +6,7 @@ those of ``cpu/suitor.py``.
 On one machine (``_run_in_shared_memory``) the ranks share one CSR and one array of words (``node.py``), and run the
 kernels of ``cpu/suitor.py`` on them as threads do: no message is sent.
 
-On several (``_run_by_messages``) the owner of v has v's word, ``weight prefix << 32 | priority of the suitor``. A rank
+On several (``run_by_messages``) the owner of v has v's word, ``weight prefix << 32 | priority of the suitor``. A rank
 that has v as a ghost has a word as well: the best offer to v that this rank has made or has been told of. Invariant:
 words only grow, and a ghost's word is at most the owner's, or is an offer that is on its way to the owner. So a vertex
 that passes over a ghost, whose word is better than its offer, would have been refused by the owner too.
@@ -55,23 +55,38 @@ def run(graph: DistGraph, order: Order, context: Context, *, share: bool = True)
     """The engine; see ``contract.py``. The counts depend on ranks and threads; the mates never do."""
     begin, comm, threads = perf_counter(), context.comm, context.threads or 1
     node = node_of(comm) if share else None
-    shared = node.rows(graph) if node is not None else None
+    shared = node.rows(graph, 8 * graph.n) if node is not None else None
     if node is None or shared is None:
-        return _run_by_messages(graph, order, comm, threads)
+        return run_by_messages(graph, order, comm, threads)
     seconds = {"share": perf_counter() - begin}  # nothing, if this graph was matched before
     mate, counts = _run_in_shared_memory(node, shared, graph, order, threads)
     return Result(mate, {**counts, "threads": threads, "bytes": 0, "messages": 0}, seconds)
 
 
 def _run_in_shared_memory(node: Node, shared: SharedRows, graph: DistGraph, order: Order, threads: int) -> tuple:
-    """The kernels of ``cpu/suitor.py``, with ranks for threads: they take chunks of all vertices from one cursor."""
-    rows, offers = shared.rows, Offers(shared.state)
+    """The words of all vertices, of which each rank reads its own."""
+    own, state = graph.own, shared.scratch[: 8 * graph.n].view(np.uint64)
+    counts = propose_together(node, shared, graph, order, threads, state)
+    mate = np.empty(len(own), np.int32)
+    held = state[own[0] : own[-1] + 1] if graph.first >= 0 else state[own]
+    run_team(suitors_to_mates, len(own), CALLER, order, held, mate)
+    node.sync()  # nobody clears the words for another matching before all have read theirs
+    made, scans, _ = (int(sum(column)) for column in zip(*counts, strict=True)) if counts else (0, 0, 0)
+    return mate, {"rounds": 1, "proposals": made, "scans": scans}
+
+
+def propose_together(
+    node: Node, shared: SharedRows, graph: DistGraph, order: Order, threads: int, state: np.ndarray
+) -> list:
+    """The kernels of ``cpu/suitor.py``, with ranks for threads: they take chunks of all vertices from one cursor.
+
+    ``state`` are the words of all vertices, in shared memory. Returns what the kernels count.
+    """
+    rows, offers = shared.rows, Offers(state)
     team = CALLER if threads == 1 else threads  # no thread but this one need be woken
     some, scratch = node.share_of(graph.n), new_scratch(threads)
-    offers.state[some] = NONE
-    if order.classes is not None:  # those of this rank's part become those of the whole graph
-        shared.classes[graph.own] = order.classes[: graph.owned]
-        order = order._replace(classes=shared.classes)
+    state[some] = NONE
+    order = node.share_order(graph, order)
     if node.comm.rank == 0:
         shared.cursor[0] = 0
     node.sync()
@@ -84,16 +99,10 @@ def _run_in_shared_memory(node: Node, shared: SharedRows, graph: DistGraph, orde
         run_together = partial(run_team, chunk=chunk_size(graph.n, threads * node.comm.size), cursor=shared.cursor)
         counts = run_together(propose_all, graph.n, team, rows, order, goes_down(order), scratch, offers)
     node.sync()
-    own = graph.own
-    mate = np.empty(len(own), np.int32)
-    held = offers.state[own[0] : own[-1] + 1] if graph.first >= 0 else offers.state[own]
-    run_team(suitors_to_mates, len(own), CALLER, order, held, mate)
-    node.sync()  # nobody clears the words for another matching before all have read theirs
-    made, scans, _ = (int(sum(column)) for column in zip(*counts, strict=True)) if counts else (0, 0, 0)
-    return mate, {"rounds": 1, "proposals": made, "scans": scans}
+    return counts
 
 
-def _run_by_messages(graph: DistGraph, order: Order, comm: Any, threads: int) -> Result:
+def run_by_messages(graph: DistGraph, order: Order, comm: Any, threads: int) -> Result:
     """Packed rounds."""
     from mpi4py import MPI
 
