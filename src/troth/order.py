@@ -44,7 +44,7 @@ MANY = 2**16  # distinct weights, of which few would be equal
 MOST_CLASS = 255  # the greatest class of a vertex that fits a byte
 
 # Domains of the counter-based random function, so that no two uses of one seed share a stream.
-TIE, COLOUR, PROPOSE, VISIT, CHOOSE, WEIGHT, PLACE, OWNER, BID = (np.uint64(tag) for tag in range(1, 10))
+TIE, COLOUR, PROPOSE, VISIT, CHOOSE, WEIGHT, PLACE, OWNER, BID, WALK = (np.uint64(tag) for tag in range(1, 11))
 
 
 class Order(NamedTuple):
@@ -139,7 +139,7 @@ _ORDER = np.dtype([(name, "u8" if name in ("classes", "low") else "u4") for name
 
 
 # What every kernel file must agree on with this one.
-DOMAINS = {"COLOUR": COLOUR, "PROPOSE": PROPOSE, "WEIGHT": WEIGHT, "PLACE": PLACE, "BID": BID}
+DOMAINS = {"COLOUR": COLOUR, "PROPOSE": PROPOSE, "WEIGHT": WEIGHT, "PLACE": PLACE, "BID": BID, "WALK": WALK}
 ORDER_CONSTANTS = define(ORDER_BYTES=_ORDER.itemsize, **DOMAINS)
 
 

@@ -2,7 +2,8 @@
 
 Every vertex is a bidder and, once more, an item with a price. Bidders ask for the neighbour of greatest profit and
 raise its price. In the end a bidder has at most one item and an item at most one bidder, so these *arcs* are paths and
-cycles. On them the heaviest matching is found exactly; it is merged with the stable matching and improved by exchanges.
+cycles. On them the heaviest matching is found exactly; it is merged with the stable matching, and improved by exchanges
+and walks.
 
 *Guarantee.* Let p be the prices at the end and W the weight of all arcs, and call the sum of
 max(0, max_v (w(u, v) - p(v))) over bidders u without an item *unmet*. When u won v, it bid all that v was worth to it
@@ -29,12 +30,13 @@ from itertools import pairwise
 import numpy as np
 
 from troth.graph import Graph
-from troth.order import BID, Order, by_degree, hash_int, make_order, priorities
+from troth.order import BID, WALK, Order, by_degree, hash_int, make_order, priorities
 from troth.reference import greedy, rows
 
 LEAST = np.float32(2.0**-100)
 MONEY = 2**30  # what a price of 1 counts, in whole numbers, where prices are added up
 UNIT_BITS = 60
+STEPS = 8  # of a walk: so many weights of 60 bits add up in 63
 
 
 def values(graph: Graph) -> list[np.ndarray]:
@@ -273,6 +275,78 @@ def augment(
     return np.array(fresh, np.int32), touched
 
 
+# ---- walks ----
+
+
+def walk(
+    graph: Graph, order: Order, seed: int, turn: int, mates: np.ndarray, prices: np.ndarray
+) -> tuple[np.ndarray, set[int]]:
+    """One round of walks: free vertices look for each other along edges that pay, in up to ``STEPS`` steps.
+
+    A free vertex f whose price is not 0 takes a neighbour y, whose mate z is then free and takes another, and so on, or
+    ends at a y that is free. The y that z takes is that of greatest ``w(z, y) - price(y)``, in float32 as in the
+    auction, and rounded once more by adding 4 (a free y costs nothing); of equal ones that of greatest
+    ``priority(y ^ c(z))``, where c(z) is the upper half of ``hash(seed, WALK, turn, z)``. It is neither f nor of a pair
+    that was given up on the way. What the walk has gained, in units, is counted after each step; it is as long as where
+    that is greatest for the first time, and counts if it is positive.
+
+    Every walk claims f and the pairs that it gives up, as exchanges do, by (gain, priority of f); a walk that gets all
+    of them is made. Returns the new mates, and the vertices of all pairs that were claimed.
+    """
+    choose, weight, n = Chooser(graph, seed), units(graph), graph.n
+    rank, mate = priorities(order, n).tolist(), mates.tolist()
+    wishes: dict[int, tuple[tuple[np.float32, int], list[int]]] = {}
+    claims: dict[int, tuple[np.float32, int]] = {}
+
+    def pair(x: int) -> int:
+        return min(x, mate[x]) if mate[x] >= 0 else x
+
+    def take(z: int, closed: set[int]) -> int:
+        """The neighbour that z takes, -1 where there is none."""
+        mask = hash_int(seed, WALK, turn, z) >> 32
+        found = [
+            (
+                float((w - (prices[v] if mate[v] >= 0 else np.float32(0))) + np.float32(4)),
+                _priority(choose.order, v ^ mask),
+                v,
+            )
+            for v, w in zip(choose.names[z].tolist(), choose.values[z], strict=True)
+            if pair(v) not in closed
+        ]
+        return max(found)[2] if found else -1
+
+    for f in range(n):
+        if mate[f] >= 0 or not prices[f] > 0:
+            continue
+        z, gain, steps, closed = f, 0, list[int](), {f}
+        best, length = 0, 0
+        while z >= 0 and len(steps) < STEPS:
+            y = take(z, closed)
+            if y < 0:
+                break
+            steps.append(y)
+            closed.add(pair(y))
+            gain += weight[z][y] - (weight[y][mate[y]] if mate[y] >= 0 else 0)
+            if gain > best:
+                best, length = gain, len(steps)
+            z = mate[y]
+        if length:
+            wishes[f] = (np.float32(float(best)), rank[f]), steps[:length]
+            for p in {pair(x) for x in (f, *steps[:length])}:
+                claims[p] = max(claims.get(p, wishes[f][0]), wishes[f][0])
+    fresh = list(mate)
+    for f, (claim, steps) in wishes.items():
+        if all(claims[pair(x)] == claim for x in (f, *steps)):
+            z = f
+            for y in steps:
+                fresh[z], fresh[y] = y, z
+                z = mate[y]
+            if z >= 0:
+                fresh[z] = -1
+    touched = {v for p in claims for v in (p, mate[p]) if v >= 0}
+    return np.array(fresh, np.int32), touched
+
+
 # ---- all of it ----
 
 
@@ -294,13 +368,15 @@ def auction(
     exchange only adds weight. The free vertices that are left
     are matched by the stable matching among them, so the result is maximal.
     """
-    _, holder, _ = auction_prices(graph, order, seed, eps, slack, rounds)
+    prices, holder, _ = auction_prices(graph, order, seed, eps, slack, rounds)
     item = np.full(graph.n, -1, np.int32)
     held = np.flatnonzero(holder >= 0)
     item[holder[held]] = held
     mates = heaviest_on_paths(graph, seed, item, holder)
     mates = heaviest_on_paths(graph, seed, mates, greedy(graph, by_degree(order, seed, graph)))
     looking = None
-    for _ in range(polish):
-        mates, looking = augment(graph, order, seed, mates, looking)
+    for turn in range(polish):
+        mates, touched = augment(graph, order, seed, mates, looking)
+        mates, more = walk(graph, order, seed, turn, mates, prices)
+        looking = touched | more
     return greedy(graph, order, mates)

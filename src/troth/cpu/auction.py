@@ -2,7 +2,7 @@
 
 ``reference_auction.py`` defines the algorithm and proves what it promises. Its steps have a file each: ``prices.py``,
 the rounds of bids; ``paths.py``, the heaviest matching on what they assign, and once more to merge it with the stable
-matching; ``augment.py``, exchanges. What is left free is completed here.
+matching; ``augment.py``, exchanges; ``walks.py``, walks. What is left free is completed here.
 
 Each step takes its result from all workers before the next begins, and within a step nothing depends on who comes
 first: words and claims are maxima, a path is one worker's. So threads change the time, never a mate.
@@ -23,6 +23,7 @@ from troth.cpu import suitor
 from troth.cpu.augment import Exchange, augment
 from troth.cpu.paths import Links, match_paths
 from troth.cpu.prices import NONE, Workers, find_prices, make_bidding
+from troth.cpu.walks import Guide, read_prices, walk
 from troth.graph import Graph
 from troth.kernels.jit import kernel
 from troth.kernels.queue import append, new_batches
@@ -129,10 +130,13 @@ def solve(
 
     batches, (gets, looks, touched) = new_batches(threads), (workers.room(n, np.int8) for _ in range(3))
     workers.run(fill, n, np.int8(1), looks)
-    exchange = Exchange(mate, workers.room(n, np.float32), arm, words, queue, gets, looks, touched)
-    exchanges = 0
-    for _ in range(polish):
+    held, prices = workers.room(n, np.float32), workers.room(n, np.float32)
+    workers.run(read_prices, n, words, prices)
+    exchange = Exchange(mate, held, arm, words, queue, gets, looks, touched)
+    exchanges = walks = 0
+    for turn in range(polish):
         exchanges += augment(workers, bidding, units, batches, exchange)
+        walks += walk(workers, Guide(bidding, prices, units, np.uint64(turn)), batches, exchange)
         exchange = exchange._replace(looks=exchange.touched, touched=exchange.looks)
     clock.append(perf_counter())
     free, pointing, strongest = queue, workers.queue(n), arm
@@ -144,7 +148,11 @@ def solve(
         workers.run(shake_hands, int(pointing.tail[0]), pointing, strongest, mate)
         free, pointing = pointing, free
     clock.append(perf_counter())
-    return mate, counts | {"exchanges": exchanges}, dict(zip(STEPS, np.diff(clock).tolist(), strict=True))
+    return (
+        mate,
+        counts | {"exchanges": exchanges, "walks": walks},
+        dict(zip(STEPS, np.diff(clock).tolist(), strict=True)),
+    )
 
 
 def run(

@@ -132,7 +132,8 @@ __device__ inline bool wins(const i64* __restrict__ indptr, const i32* __restric
 
 // ---- the random function (order.py: mix64, hash1, hash2, hash3) ----
 
-constexpr u64 COLOUR = HOST_COLOUR, PROPOSE = HOST_PROPOSE, WEIGHT = HOST_WEIGHT, PLACE = HOST_PLACE, BID = HOST_BID;
+constexpr u64 COLOUR = HOST_COLOUR, PROPOSE = HOST_PROPOSE, WEIGHT = HOST_WEIGHT, PLACE = HOST_PLACE;
+constexpr u64 BID = HOST_BID, WALK = HOST_WALK;
 
 __device__ __forceinline__ u64 mix64(u64 x) {
     x += 0x9E3779B97F4A7C15ull;
