@@ -104,7 +104,7 @@ AUCTION = {
     "eps": Option(0.02, number(1e-6, 1, text=True), "by what part of its weight a bid is raised; less is nearer"),
     "slack": Option(0.02, number(0, text=True), "stop when profits that are not met are such a part of all prices"),
     "rounds": Option(32, SOME_OR_NONE, "stop after so many rounds of bids; none: when nobody bids"),
-    "polish": Option(2, whole(0, MOST, text=True), "rounds of exchanges"),
+    "polish": Option(2, whole(0, MOST, text=True), "rounds of exchanges and walks"),
     "target": Option(
         None,
         or_none(number(0, 1, text=True)),

@@ -1,4 +1,4 @@
-"""Auction: bids, prices and items; then paths and cycles, the merge with the stable matching, exchanges."""
+"""Auction: bids, prices and items; then paths and cycles, the merge with the stable matching, exchanges, walks."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ LINES = {
     "merge": "    take the heaviest matching of each",
     "arms": "pairs and free vertices want others",
     "exchange": "    who gains most nearby gets them",
+    "walk": "    free vertices look for each other",
     "complete": "free neighbours match",
     "end": "return mate",
 }
@@ -165,6 +166,26 @@ class Auction(Story):
         changed = [v for v, other in enumerate(self.mate) if other != mate[v]]
         taken = [(v, self.mate[v]) for v in changed if self.mate[v] > v]
         self.frame("exchange", f"New pairs are {self.pairs(taken)}.", changed)
+
+    def on_make_walks(self, at) -> Watching:
+        mate, count = self.mate, int(at.exchange.centres.tail[0])
+        starts = list(zip(at.exchange.centres.items[:count].tolist(), at.exchange.gets[:count].tolist(), strict=True))
+        taken, met = [], list[int]()
+        for f, steps in sorted(starts):
+            z = f
+            for _ in range(steps):
+                y = int(at.exchange.arm[z])
+                taken.append(Arrow(z, y, "ask"))
+                z = mate[y]
+            met += [f] if steps else []
+        yield
+        if met:
+            caption = f"{self.names(met)}: a walk along edges that pay gains more than it gives up."
+            self.frame("walk", caption, met, (), taken)
+            self.mate = at.exchange.mate.tolist()
+            changed = [v for v, other in enumerate(self.mate) if other != mate[v]]
+            pairs = [(v, self.mate[v]) for v in changed if self.mate[v] > v]
+            self.frame("walk", f"New pairs are {self.pairs(pairs)}.", changed)
 
     def _centre(self, a: int) -> str:
         return self.pairs([(a, self.mate[a])]) if self.mate[a] >= 0 else self.name(a)
