@@ -5,7 +5,7 @@ by way of the owner of y, which knows y's mate, to the owner of that, the next z
 ends, its claims are sent from, to the owners of the vertices that it has met; these answer whether the walk has all of
 their pairs, and are told the new mates if it has.
 
-A round takes up to 16 exchanges for the steps, and 14 more. Cost: 172 bytes a step for each walk that leaves a rank, 12
+A round takes up to 16 exchanges for the steps, and 10 more. Cost: 172 bytes a step for each walk that leaves a rank, 12
 a claim, 32 for each ghost.
 """
 
