@@ -129,12 +129,14 @@ def auctions(comm, cases: str, every: str) -> None:
 
 
 def large_auctions(comm) -> None:
-    """Long paths across ranks, ties, and hubs: the mates and the certificate of one process, targets too."""
+    """Long paths across ranks, ties, hubs, many walks: the mates and the certificate of one process, targets too."""
     for text, partition, ties, options in (
         ("path:n=3000,weights=unit", "hash", "low", {"rounds": 1, "polish": 0}),
         ("grid:rows=40,cols=50,weights=unit", "block", "hash", {"rounds": None}),
         ("rmat:scale=11,edgefactor=8,weights=integers", "hash", "high", {"target": 0.9999, "polish": 3}),
         ("hubs:n=300,hubs=2,degree=120", "hash", "hash", {"target": 0.5}),
+        ("rgg:n=8000,degree=5,weights=unit", "hash", "degree", {"polish": 4}),
+        ("rgg:n=8000,degree=5", "hash", "degree", {"polish": 4}),
     ):
         graph = troth.read(text)
         part = mpi.from_graph(graph, partition=partition)

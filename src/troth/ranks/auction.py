@@ -1,12 +1,12 @@
 """Auction on a cluster: near-optimal matchings, the same as everywhere (``reference_auction.py`` defines them).
 
 On one machine the ranks share one CSR (``node.py``) and run ``cpu/auction.py`` on it, with ranks for threads: each step
-takes its result from all ranks before the next begins. Memory: the rows once more, and 67 bytes a vertex, all of it
+takes its result from all ranks before the next begins. Memory: the rows once more, and 71 bytes a vertex, all of it
 once a machine.
 
-On several machines every step has a file that says what is sent: ``prices.py``, ``paths.py`` and ``augment.py``; what
-is left free is completed here, in rounds that send who is pointed at, and who is matched. Memory of a rank: 4 bytes an
-entry, up to 150 for each own vertex and 50 for each ghost, and the paths that it decides.
+On several machines every step has a file that says what is sent: ``prices.py``, ``paths.py``, ``augment.py`` and
+``walks.py``; what is left free is completed here, in rounds that send who is pointed at, and who is matched. Memory of
+a rank: 4 bytes an entry, up to 150 for each own vertex and 50 for each ghost, and the paths that it decides.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ from troth.ranks.prices import make_part_bidding
 from troth.ranks.rows import Part, own_place, part_of, rank_of, weigh_entries
 from troth.ranks.suitor import propose_together
 from troth.ranks.suitor import run_by_messages as match_stably_by_messages
+from troth.ranks.walks import walk
 from troth.rows import number_rows_of
 from troth.units import make_units
 
-SCRATCH, ROOMS = 67, 32  # bytes a vertex; how many arrays these are, or more
+SCRATCH, ROOMS = 71, 32  # bytes a vertex; how many arrays these are, or more
 
 
 def run(
@@ -243,14 +244,16 @@ def _run_by_messages(
     clock.append(perf_counter())
     mate = match_on(mate, stable.mates, False)
     clock.append(perf_counter())
-    exchanges, looks = 0, np.ones(graph.owned, np.bool_)
-    for _ in range(polish):
-        mate, looks, changed = augment(messages, part, bidding, weigh, mate, looks, threads)
-        exchanges += changed
+    exchanges, walks, looks = 0, 0, np.ones(graph.owned, np.bool_)
+    for turn in range(polish):
+        mate, touched, changed = augment(messages, part, bidding, weigh, mate, looks, threads)
+        mate, more, made = walk(messages, part, bidding, weigh, mate, words, turn, threads)
+        exchanges, walks, looks = exchanges + changed, walks + made, touched | more
     clock.append(perf_counter())
     complete(messages, part_of(graph), order, mate, threads)
     clock.append(perf_counter())
     messages.free()
     sent = {key: getattr(messages, key) + stable.counts[key] for key in ("bytes", "messages")}
     seconds = dict(zip(STEPS, np.diff(clock).tolist(), strict=True))
-    return Result(mate, {**counts, "exchanges": exchanges, "threads": threads, **sent}, seconds)
+    counts = {**counts, "exchanges": exchanges, "walks": walks}
+    return Result(mate, {**counts, "threads": threads, **sent}, seconds)

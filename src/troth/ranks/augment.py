@@ -122,7 +122,7 @@ def augment(
     returns the weights of entries, in units.
     """
     owned, team = len(mate), CALLER if threads == 1 else threads
-    matched = _match_local(messages, part, bidding, weigh, mate)
+    matched = match_local(messages, part, bidding, weigh, mate)
     profit, entries = np.empty((owned, 2), np.float32), np.empty((owned, 2), np.int64)
     run_team(find_arms, owned, team, part, bidding, matched.held, looks, profit, entries)
     to = np.where(entries >= 0, part.indices[entries], np.int32(-1)) if len(part.indices) else entries.astype(np.int32)
@@ -143,7 +143,7 @@ def augment(
     larger, choices = tell_other(with_arm, sent)
     y, reach = arms.to[larger, choices["arm"]], wishes.x >= 0
     claimed = np.concatenate([wishes.centre, wishes.x[reach], y])
-    claims = _claim_pairs(
+    claims = claim_pairs(
         messages, matched, claimed, np.concatenate([wishes.claim, wishes.claim[reach], choices["claim"]])
     )
 
@@ -170,7 +170,7 @@ def augment(
     return fresh, claims[:owned] != NONE, sum_over(messages.comm, len(chosen))
 
 
-def _match_local(messages: Messages, part: Part, bidding: Bidding, weigh: Callable, mate: np.ndarray) -> Matched:
+def match_local(messages: Messages, part: Part, bidding: Bidding, weigh: Callable, mate: np.ndarray) -> Matched:
     """What is matched at all local vertices."""
     owned, local = len(mate), len(part.names)
     matched = Matched(*(np.empty(*what) for what in ((local, "i4"), (owned, "i4"), (local, "f4"), (local, "i8"))))
@@ -196,7 +196,7 @@ def _bring_arms(messages: Messages, part: Part, matched: Matched, looks: np.ndar
     return theirs
 
 
-def _claim_pairs(messages: Messages, matched: Matched, vertices: np.ndarray, claims: np.ndarray) -> np.ndarray:
+def claim_pairs(messages: Messages, matched: Matched, vertices: np.ndarray, claims: np.ndarray) -> np.ndarray:
     """The greatest claim to the pair of each local vertex, NONE where there is none."""
     owned = messages.owned
     found = np.zeros(len(matched.mate), np.uint64)
