@@ -24,6 +24,7 @@ from troth.contract import Context
 from troth.cuda import auction, suitor
 from troth.cuda.augment import complete
 from troth.cuda.paths import heaviest_on_paths
+from troth.cuda.walks import walk
 from troth.graph import Graph
 from troth.kernels.launch import DeviceClock
 from troth.order import Order, by_degree, on_device, priorities
@@ -71,6 +72,8 @@ def first_difference(graph: Graph, order: Order, seed: int = 0, on: str = "cuda"
     mates = ref.heaviest_on_paths(graph, seed, mates, stable)
     found.append(("merge", heaviest_on_paths(there, seed, *sides), mates.tolist()))
 
+    paid = cp.asarray(prices)
+    found.append(("plain prices", auction.plain_prices(state), prices.tolist()))
     starts = {
         "merged": mates,
         "stable": stable,
@@ -78,11 +81,19 @@ def first_difference(graph: Graph, order: Order, seed: int = 0, on: str = "cuda"
         "none": np.full(graph.n, -1, np.int32),
     }
     for name, start in starts.items():
+        for turn in (0, 1):
+            mine, marks = cp.asarray(start), cp.full(graph.n, 0, np.uint8)
+            walk(there, order, seed, turn, mine, paid, marks)
+            wanted, touched = ref.walk(graph, here, seed, turn, start, prices)
+            found.append((f"walks from {name}, {turn}", mine, wanted.tolist()))
+            found.append((f"touched by walks from {name}, {turn}", marks, [int(v in touched) for v in range(graph.n)]))
         mine, wanted, looking = cp.asarray(start), start, None
-        auction._polish(there, order, seed, mine, 3)
-        for _ in range(3):
-            wanted, looking = ref.augment(graph, here, seed, wanted, looking)
-        found.append((f"exchanges from {name}", mine, wanted.tolist()))
+        auction._polish(there, order, seed, mine, paid, 3)
+        for turn in range(3):
+            wanted, touched = ref.augment(graph, here, seed, wanted, looking)
+            wanted, more = ref.walk(graph, here, seed, turn, wanted, prices)
+            looking = touched | more
+        found.append((f"polish from {name}", mine, wanted.tolist()))
         mine = cp.asarray(wanted)
         complete(there, order, mine)
         found.append((f"complete from {name}", mine, reference.greedy(graph, here, wanted).tolist()))
@@ -113,11 +124,16 @@ def seconds(graph: Graph) -> dict[str, float]:
     item, holder = timed("read arcs", lambda: auction.arcs(graph, order, state))
     mate = timed("arcs", lambda: heaviest_on_paths(graph, 0, item, holder, oriented=True))
     mate = timed("merge", lambda: heaviest_on_paths(graph, 0, mate, stable))
+    paid = auction.plain_prices(state)
     for rounds in (1, 2):
         copy, clock = mate.copy(), DeviceClock()
-        auction._polish(graph, order, 0, copy, rounds)
+        auction._polish(graph, order, 0, copy, paid, rounds)
         parts[f"polish {rounds}"] = clock.stop()
-    mate, clock = copy, DeviceClock()
+    copy, clock = mate.copy(), DeviceClock()
+    walk(graph, order, 0, 0, copy, paid, cupy().zeros(graph.n, np.uint8))
+    parts["walks"] = clock.stop()
+    auction._polish(graph, order, 0, mate, paid, 2)
+    clock = DeviceClock()
     complete(graph, order, mate)
     parts["complete"] = clock.stop()
     timed("run", lambda: auction.run(graph, order, Context(measured=False)))

@@ -96,7 +96,7 @@ def test_every_constant_is_used(stem):
         ("checks", "Units", checks._UNITS),
         ("paths", "Units", paths.UNITS),
         ("auction", "Longs", auction._LONGS),
-        ("auction", "Scale", auction._SCALE),
+        ("auction", "Scale", paths.SCALE),
     ],
 )
 def test_structs_have_the_fields_of_the_host(stem, struct, kind):

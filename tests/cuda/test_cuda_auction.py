@@ -16,7 +16,7 @@ import troth
 from troth import reference_auction
 from troth.arrays import cupy
 from troth.contract import Context
-from troth.cuda import auction, augment, paths
+from troth.cuda import auction, augment, paths, walks
 from troth.cuda.auction import ENTRIES, PIECE, run
 from troth.graph import Graph
 
@@ -174,6 +174,7 @@ def test_few_blocks(blocks):
     with (
         mock.patch.object(auction, "resident", return_value=blocks),
         mock.patch.object(augment, "resident", return_value=blocks),
+        mock.patch.object(walks, "resident", return_value=blocks),
         mock.patch.object(paths, "resident", return_value=blocks),
         mock.patch.object(paths, "LIMIT", 20),
     ):

@@ -18,7 +18,7 @@ from shapes import build, complete, cycle, grid, star
 import troth
 from troth import reference, reference_auction
 from troth.contract import Result
-from troth.cuda import auction, augment, checks, paths, suitor
+from troth.cuda import auction, augment, checks, paths, suitor, walks
 from troth.cuda.auction import PIECE
 from troth.cuda.checks import CudaChecks
 from troth.graph import Graph
@@ -36,7 +36,7 @@ def stable(graph, order, context):
 
 @contextmanager
 def on_the_cpu(blocks: int = 2, seed: int = 0):
-    modules = auction, augment, paths, checks, auction_parts
+    modules = auction, augment, walks, paths, checks, auction_parts
     with emulated(*modules, blocks=blocks, seed=seed), mock.patch.object(suitor, "run", stable):
         yield
 

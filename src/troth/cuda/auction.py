@@ -9,14 +9,14 @@ twice a round: bids are made from the prices of the last round, and then count. 
 one of more than ``ENTRIES`` for each of them, and rows of more than ``PIECE`` entries are cut into pieces, for a warp
 each, so that no hub is one warp's alone. A price is read only where the weight itself could be among the two best.
 
-*Then* the heaviest matching on the arcs (``paths.py``), merged with Suitor's; exchanges, completion (``augment.py``).
+*Then* the heaviest matching on the arcs (``paths.py``), merged with Suitor's; exchanges (``augment.py``) and walks
+(``walks.py``); completion (``augment.py``).
 
-Memory: 32 bytes a vertex beside the mates; Suitor, which runs first, takes 50.
+Memory: 47 bytes a vertex beside the mates; Suitor, which runs first, takes 50.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,8 @@ from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.cuda import suitor
 from troth.cuda.augment import ENTRIES, complete, exchange, lanes_shift
-from troth.cuda.paths import heaviest_on_paths, numbers_of
+from troth.cuda.paths import SCALE, heaviest_on_paths, numbers_of, scale_argument
+from troth.cuda.walks import walk
 from troth.graph import Graph
 from troth.kernels.launch import (
     FLOATS,
@@ -51,11 +52,10 @@ WAVES = 8  # times more blocks than run at a time, where blocks take unequal tim
 
 _LONG_ARRAYS = ("row", "first", "owner", "done", "best")
 _LONGS = np.dtype([(name, "u8") for name in _LONG_ARRAYS] + [(name, "i8") for name in ("most_rows", "most_pieces")])
-_SCALE = np.dtype([("first", "f8"), ("second", "f8")])
 CONSTANTS = (
     *ORDER_CONSTANTS,
     *define(BLOCK=BLOCK, ENTRIES=ENTRIES, PIECE=PIECE, CONTROL_BYTES=CONTROL_BYTES),
-    *define(LONGS_BYTES=_LONGS.itemsize, SCALE_BYTES=_SCALE.itemsize),
+    *define(LONGS_BYTES=_LONGS.itemsize, SCALE_BYTES=SCALE.itemsize),
 )
 _NUMBERS = (*WORDS.values(), *FLOATS.values())
 PROGRAMS = {
@@ -71,15 +71,6 @@ def _load(part: str, graph: Graph) -> tuple[Any, ...]:
     return load("auction", PROGRAMS[part, number_of(graph.weights.dtype)], CONSTANTS)
 
 
-def _scale(graph: Graph) -> np.ndarray:
-    """The two factors that make weights values, the greatest in [1, 2), as a struct that kernels take by value."""
-    dtype, greatest = graph.weights.dtype, graph.bits_range()[1]
-    if dtype.kind == "f":
-        greatest = np.array([greatest], f"u{dtype.itemsize}").view(dtype)[0]
-    shift = 1 - math.frexp(float(greatest))[1]
-    return struct(_SCALE, math.ldexp(1.0, shift // 2), math.ldexp(1.0, shift - shift // 2))
-
-
 def _rows(graph: Graph) -> tuple[Any, ...]:
     return (
         graph.indptr,
@@ -87,7 +78,7 @@ def _rows(graph: Graph) -> tuple[Any, ...]:
         numbers_of(graph.weights),
         np.int64(graph.n),
         lanes_shift(graph),
-        _scale(graph),
+        scale_argument(graph),
     )
 
 
@@ -172,14 +163,20 @@ def arms(graph: Graph, seed: int, mate: Any, looks: Any, held: Any, found: Any) 
     find_long_arms((_blocks(find_long_arms, most_pieces * BLOCK),), (BLOCK,), given)
 
 
-def _polish(graph: Graph, order: Order, seed: int, mate: Any, rounds: int) -> None:
-    """Rounds of exchanges, in ``mate``; after the first only those look whose pairs were claimed."""
+def plain_prices(state: Any) -> Any:
+    """The prices in the words of the auction."""
+    return state.view(np.float32)[1::2].copy()
+
+
+def _polish(graph: Graph, order: Order, seed: int, mate: Any, prices: Any, rounds: int) -> None:
+    """Rounds of exchanges and walks, in ``mate``; after the first only those look whose pairs were claimed."""
     cp, n = cupy(), graph.n
     held, found = cp.empty(n, np.float32), cp.empty((n, 2), np.uint64)
     looks, touched = cp.full(n, 1, np.uint8), cp.empty(n, np.uint8)
-    for _ in range(rounds):
+    for turn in range(rounds):
         arms(graph, seed, mate, looks, held, found)
         exchange(graph, order, seed, mate, looks, held, found, touched)
+        walk(graph, order, seed, turn, mate, prices, touched)
         looks, touched = touched, looks
 
 
@@ -207,12 +204,13 @@ def run(
     control = None if memory is None else memory.view("control", np.uint32)[-1:].copy()
     del memory
     item, holder = arcs(graph, order, state)
+    paid = plain_prices(state)
     del state
     mate = heaviest_on_paths(graph, seed, item, holder, oriented=True)
     del item, holder
     mate = heaviest_on_paths(graph, seed, mate, stable)
     del stable
-    _polish(graph, order, seed, mate, polish)
+    _polish(graph, order, seed, mate, paid, polish)
     complete(graph, order, mate)
     if clock is None:  # nothing is read back: the caller goes on while the kernels run
         return Result(mate, {}, {})

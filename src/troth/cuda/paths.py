@@ -14,6 +14,7 @@ Memory: 24 bytes a vertex, beside the mates.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ UNIT_ROOM = 3  # bits of units that are left, so that weights can be added
 CONTROL_BYTES, SEGMENT_BYTES, SPLITTER_BYTES = 32, 80, 16  # of the kernels' structs
 
 UNITS = np.dtype([("exponent", "i8"), ("first", "f8"), ("second", "f8")])
+SCALE = np.dtype([("first", "f8"), ("second", "f8")])
 CONSTANTS = (
     *ORDER_CONSTANTS,
     *define(BLOCK=BLOCK, UNITS_BYTES=UNITS.itemsize, CONTROL_BYTES=CONTROL_BYTES),
@@ -65,6 +67,15 @@ def units_argument(graph: Graph) -> np.ndarray:
     """The units in which weights are added up, as a struct that kernels take by value."""
     units = make_units(graph, room=UNIT_ROOM)
     return struct(UNITS, int(units.exponent), units.first, units.second)
+
+
+def scale_argument(graph: Graph) -> np.ndarray:
+    """The two factors that make weights values, the greatest in [1, 2), as a struct that kernels take by value."""
+    dtype, greatest = graph.weights.dtype, graph.bits_range()[1]
+    if dtype.kind == "f":
+        greatest = np.array([greatest], f"u{dtype.itemsize}").view(dtype)[0]
+    shift = 1 - math.frexp(float(greatest))[1]
+    return struct(SCALE, math.ldexp(1.0, shift // 2), math.ldexp(1.0, shift - shift // 2))
 
 
 def heaviest_on_paths(graph: Graph, seed: int, first: Any, second: Any, oriented: bool = False) -> Any:

@@ -44,27 +44,7 @@ struct Longs {
 };
 SAME_SIZE(Longs, LONGS);
 
-// A weight's value is w * first * second, a power of two, as float32 and at least LEAST.
-struct Scale {
-    double first, second;
-};
 SAME_SIZE(Scale, SCALE);
-
-constexpr float LEAST = 0x1p-100f;
-
-// Normal numbers are multiplied as they are: that is exact, or the value is below LEAST.
-__device__ __forceinline__ float value_of(float w, const Scale& scale) {
-    bool normal = __float_as_uint(w) & 0x7f800000u;
-    float x = normal ? w * (float)scale.first * (float)scale.second : (float)(number(w) * scale.first * scale.second);
-    return fmaxf(x, LEAST);
-}
-__device__ __forceinline__ float value_of(double w, const Scale& scale) {
-    return fmaxf((float)(w * scale.first * scale.second), LEAST);
-}
-template <class W>
-__device__ __forceinline__ float value_of(W w, const Scale& scale) {  // 1 or more, below 2^64: nothing underflows
-    return (float)(double)w * (float)scale.first * (float)scale.second;
-}
 
 // ---- choosing ----
 

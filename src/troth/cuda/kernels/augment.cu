@@ -15,12 +15,6 @@ struct Control {
 };
 SAME_SIZE(Control, CONTROL);
 
-// The pair of x goes by its smaller vertex.
-__device__ __forceinline__ i32 pair_of(i32 x, const i32* mate) {
-    i32 y = mate[x];
-    return y >= 0 && y < x ? y : x;
-}
-
 // ---- exchanges ----
 
 // What a vertex chose: its profit and whom it leads to, -1 where there is none. A key is that of auction.cu `Two`.
@@ -39,14 +33,6 @@ struct Wish {
     i32 x, y;
 };
 SAME_SIZE(Wish, WISH);
-
-// The pair of x is claimed: the greatest claim stays, and its vertices are touched.
-__device__ __forceinline__ void put_claim(i32 x, u64 claim, const i32* mate, u64* claims, u8* touched) {
-    if (x < 0) return;
-    atomicMax(claims + pair_of(x, mate), claim);
-    touched[x] = 1;
-    if (mate[x] >= 0) touched[mate[x]] = 1;
-}
 
 // Every centre that looks and wants to change puts its claim on its pairs; claims and touched are 0 before. Its wish
 // takes the place of its arms, and it is listed.

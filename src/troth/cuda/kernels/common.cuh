@@ -1,5 +1,5 @@
 // What all kernels share: integer types, the one order (order.py), rows, the counter-based random function, numbers,
-// warp helpers, a barrier.
+// pairs, warp helpers, a barrier.
 //
 // Weights reach kernels as the unsigned integers of their width (order.py: positive weights are in the order of their
 // bits), so a template parameter W is one of u8, u16, u32, u64.
@@ -192,6 +192,43 @@ __device__ __forceinline__ i64 units_up(float w, const Units& units) { return un
 template <class W>
 __device__ __forceinline__ i64 units_up(W w, const Units& units) {
     return units.exponent >= 0 ? (i64)w << units.exponent : max(1ll, (i64)w >> -units.exponent);
+}
+
+// A weight's value, what prices are compared with, is w * first * second, a power of two, as float32 and at least LEAST.
+struct Scale {
+    double first, second;
+};
+
+constexpr float LEAST = 0x1p-100f;
+
+// Normal numbers are multiplied as they are: that is exact, or the value is below LEAST.
+__device__ __forceinline__ float value_of(float w, const Scale& scale) {
+    bool normal = __float_as_uint(w) & 0x7f800000u;
+    float x = normal ? w * (float)scale.first * (float)scale.second : (float)(number(w) * scale.first * scale.second);
+    return fmaxf(x, LEAST);
+}
+__device__ __forceinline__ float value_of(double w, const Scale& scale) {
+    return fmaxf((float)(w * scale.first * scale.second), LEAST);
+}
+template <class W>
+__device__ __forceinline__ float value_of(W w, const Scale& scale) {  // 1 or more, below 2^64: nothing underflows
+    return (float)(double)w * (float)scale.first * (float)scale.second;
+}
+
+// ---- pairs ----
+
+// The pair of x goes by its smaller vertex.
+__device__ __forceinline__ i32 pair_of(i32 x, const i32* mate) {
+    i32 y = mate[x];
+    return y >= 0 && y < x ? y : x;
+}
+
+// The pair of x is claimed: the greatest claim stays, and its vertices are touched.
+__device__ __forceinline__ void put_claim(i32 x, u64 claim, const i32* mate, u64* claims, u8* touched) {
+    if (x < 0) return;
+    atomicMax(claims + pair_of(x, mate), claim);
+    touched[x] = 1;
+    if (mate[x] >= 0) touched[mate[x]] = 1;
 }
 
 // ---- threads and warps ----
