@@ -194,21 +194,21 @@ __device__ __forceinline__ i64 units_up(W w, const Units& units) {
     return units.exponent >= 0 ? (i64)w << units.exponent : max(1ll, (i64)w >> -units.exponent);
 }
 
-// A weight's value, what prices are compared with, is w * first * second, a power of two, as float32 and at least LEAST.
+// A value, which prices are compared with, is w * first * second, a power of two, as float32 and at least LEAST_VALUE.
 struct Scale {
     double first, second;
 };
 
-constexpr float LEAST = 0x1p-100f;
+constexpr float LEAST_VALUE = 0x1p-100f;
 
-// Normal numbers are multiplied as they are: that is exact, or the value is below LEAST.
+// Normal numbers are multiplied as they are: that is exact, or the value is below LEAST_VALUE.
 __device__ __forceinline__ float value_of(float w, const Scale& scale) {
     bool normal = __float_as_uint(w) & 0x7f800000u;
     float x = normal ? w * (float)scale.first * (float)scale.second : (float)(number(w) * scale.first * scale.second);
-    return fmaxf(x, LEAST);
+    return fmaxf(x, LEAST_VALUE);
 }
 __device__ __forceinline__ float value_of(double w, const Scale& scale) {
-    return fmaxf((float)(w * scale.first * scale.second), LEAST);
+    return fmaxf((float)(w * scale.first * scale.second), LEAST_VALUE);
 }
 template <class W>
 __device__ __forceinline__ float value_of(W w, const Scale& scale) {  // 1 or more, below 2^64: nothing underflows

@@ -1,5 +1,5 @@
-// Walks: free vertices look for each other along edges that pay; `walk` in reference_auction.py defines a round, and the
-// plan is in cuda/walks.py.
+// Walks: free vertices look for each other along edges that pay; `walk` in reference_auction.py defines a round,
+// and the plan is in cuda/walks.py.
 //
 // T is the type of the weights as numbers.
 
@@ -25,7 +25,7 @@ __global__ void list_starts(i64 n, const i32* __restrict__ mate, const float* __
 }
 
 // A warp's walk from path[0], which is free. After step k, path[2 k + 1] is the neighbour that path[2 k] took, and
-// path[2 k + 2] is that one's mate, -1 where it is free. `path` is shared memory, the warp's. All lanes call everything.
+// path[2 k + 2] is that one's mate, -1 where it is free. `path` is shared memory. All lanes call everything.
 template <class T>
 struct Walk {
     const i64* __restrict__ indptr;
