@@ -58,6 +58,9 @@ def prove(checks: Checks, mate: Array, held: Array, sweeps: int = SWEEPS, tolera
     while len(totals) < sweeps and (len(totals) < 2 or totals[-2] - totals[-1] > tolerance * totals[-1]):
         totals.append(checks.sweep_dual())
     total, done = min(totals[-1], most_units(checks.graph)), len(totals)
+    if 2 * units < total and checks.first_uncovered(held) is None:
+        # Dominant, so the weight matched at each vertex is a feasible dual too; each is up to a unit more than counted.
+        total = min(total, 2 * units if isinstance(weight, int) else 2 * units + checks.graph.n)
     if isinstance(weight, int):
         whole_bound = total >> exponent  # the optimum is whole and at most total / 2^exponent
         ratio = _round_down(Fraction(weight, whole_bound)) if whole_bound else 1.0
