@@ -100,8 +100,10 @@ BLUE_RED = {
 }
 
 
+LEAST_EPS = 1e-6  # no bid is denormal
+
 AUCTION = {
-    "eps": Option(0.02, number(1e-6, 1, text=True), "by what part of its weight a bid is raised; less is nearer"),
+    "eps": Option(0.02, number(LEAST_EPS, 1, text=True), "by what part of its weight a bid is raised; less is nearer"),
     "slack": Option(0.02, number(0, text=True), "stop when profits that are not met are such a part of all prices"),
     "rounds": Option(32, SOME_OR_NONE, "stop after so many rounds of bids; none: when nobody bids"),
     "polish": Option(2, whole(0, MOST, text=True), "rounds of exchanges and walks"),

@@ -71,6 +71,12 @@ def find(indices, start, stop, v):
     return start if start < end and indices[start] == v else end
 
 
+@inlined
+def entry_of(rows, u, v):
+    """The entry of v in the row of u."""
+    return find(rows.indices, np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1]), v)
+
+
 @spliced
 def fetch_row(rows, v):
     """Ask for the first cache lines of v's row."""

@@ -30,22 +30,29 @@ def make_units(graph: Any, room: int = 0) -> Units:
     With ``room`` it is so many bits less, so that several weights can be added up. Integers beyond that lose their
     last bits.
     """
-    greatest = graph.bits_range()[1]
+    if graph.weights.dtype.kind != "f":
+        return Units(np.int64(63 - room - graph.bits_range()[1].bit_length()), 1.0, 1.0)
+    exponent = 62 - room - math.frexp(greatest_weight(graph))[1]
+    return Units(np.int64(exponent), *factors_of(exponent))
+
+
+def greatest_weight(graph: Any) -> float:
+    """A graph's greatest weight, on ranks that of all; ones where there is no edge."""
     dtype = graph.weights.dtype
-    if dtype.kind != "f":
-        return Units(np.int64(63 - room - greatest.bit_length()), 1.0, 1.0)
-    bits = np.array([greatest], f"u{dtype.itemsize}")
-    exponent = 62 - room - math.frexp(float(bits.view(dtype)[0]))[1]
-    return Units(np.int64(exponent), math.ldexp(1.0, exponent // 2), math.ldexp(1.0, exponent - exponent // 2))
+    return float(np.array([graph.bits_range()[1]], f"u{dtype.itemsize}").view(dtype)[0])
+
+
+def factors_of(exponent: int) -> tuple[float, float]:
+    """Two factors whose product is 2^exponent."""
+    return math.ldexp(1.0, exponent // 2), math.ldexp(1.0, exponent - exponent // 2)
 
 
 def most_units(graph: Any) -> int:
     """What no matching exceeds, in units: the greatest weight for every two vertices."""
-    greatest, dtype, units = graph.bits_range()[1], graph.weights.dtype, make_units(graph)
-    if dtype.kind != "f":
-        return graph.n // 2 * (greatest << int(units.exponent))
-    weight = float(np.array([greatest], f"u{dtype.itemsize}").view(dtype)[0])
-    return graph.n // 2 * math.ceil(weight * units.first * units.second)
+    units = make_units(graph)
+    if graph.weights.dtype.kind != "f":
+        return graph.n // 2 * (graph.bits_range()[1] << int(units.exponent))
+    return graph.n // 2 * math.ceil(greatest_weight(graph) * units.first * units.second)
 
 
 def units_up(w, units):

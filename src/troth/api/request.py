@@ -16,7 +16,7 @@ import numpy as np
 
 from troth.arrays import device_number, is_available, wait_for_device
 from troth.contract import Context, Progress
-from troth.engines import ALGORITHMS, TABLE, Engine, find_engines
+from troth.engines import ALGORITHMS, LEAST_EPS, TABLE, Engine, find_engines
 from troth.errors import DeviceMemoryError, TrothError
 from troth.graph import Graph
 from troth.order import Order, make_order
@@ -67,7 +67,7 @@ class Request:
         """The same, and then four times an auction with half of ``eps`` and ``slack`` and twice the rounds."""
         chosen = self.options_of(engine)
         for halving in range(5):
-            given = {"eps": max(1e-6, chosen["eps"] / 2**halving), "slack": chosen["slack"] / 2**halving}
+            given = {"eps": max(LEAST_EPS, chosen["eps"] / 2**halving), "slack": chosen["slack"] / 2**halving}
             if chosen["rounds"] is not None:
                 given["rounds"] = chosen["rounds"] * 2**halving
             yield replace(self, given={**self.given, **given})

@@ -22,7 +22,7 @@ from troth.contract import Context, Result
 from troth.cpu import suitor
 from troth.cpu.augment import Exchange, augment
 from troth.cpu.paths import Links, match_paths
-from troth.cpu.prices import NONE, Workers, find_prices, make_bidding
+from troth.cpu.prices import NONE, Workers, fill, find_prices, make_bidding
 from troth.cpu.walks import Guide, read_prices, walk
 from troth.graph import Graph
 from troth.kernels.jit import kernel
@@ -45,13 +45,6 @@ def link_holders(worker, cursor, chunk, order, words, item, holder):
             if words[v] != NONE:
                 holder[v] = vertex(order, words[v])
                 item[holder[v]] = v
-
-
-@kernel
-def fill(worker, cursor, chunk, value, values):
-    """All values are this one."""
-    for start, stop in chunks(cursor, chunk, values.size):
-        values[start:stop] = value
 
 
 # ---- completion: rounds of handshaking among those who are free ----
@@ -148,11 +141,8 @@ def solve(
         workers.run(shake_hands, int(pointing.tail[0]), pointing, strongest, mate)
         free, pointing = pointing, free
     clock.append(perf_counter())
-    return (
-        mate,
-        counts | {"exchanges": exchanges, "walks": walks},
-        dict(zip(STEPS, np.diff(clock).tolist(), strict=True)),
-    )
+    counts |= {"exchanges": exchanges, "walks": walks}
+    return mate, counts, dict(zip(STEPS, np.diff(clock).tolist(), strict=True))
 
 
 def run(

@@ -24,7 +24,7 @@ from troth.kernels.jit import inlined, kernel
 from troth.kernels.queue import VertexQueue, append
 from troth.kernels.team import chunks
 from troth.order import MASK, PRIORITY_BITS, priority
-from troth.rows import find
+from troth.rows import entry_of
 from troth.units import Units
 
 
@@ -39,12 +39,6 @@ class Exchange(NamedTuple):
     gets: np.ndarray  # for each of these whether it gets all that it claims
     looks: np.ndarray  # whether a vertex's centre looks for arms in this round,
     touched: np.ndarray  # and in the next: its pair was claimed
-
-
-@inlined
-def entry_of(rows, u, v):
-    """The entry of v in the row of u."""
-    return find(rows.indices, np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1]), v)
 
 
 @inlined

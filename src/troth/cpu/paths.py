@@ -21,7 +21,7 @@ from troth.kernels.jit import inlined, kernel
 from troth.kernels.queue import VertexQueue, append, new_batches
 from troth.kernels.team import chunks
 from troth.order import Order, priority
-from troth.rows import NumberRows, find
+from troth.rows import NumberRows, entry_of
 from troth.units import Units, units_up
 
 UNKNOWN = np.int32(-2)  # the mate of a vertex that no walk has reached
@@ -43,8 +43,7 @@ def weight_of(rows, units, u, v):
     """The weight of the edge between u and v, in units; 0 where v is -1."""
     if v < 0:
         return np.int64(0)
-    e = find(rows.indices, np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1]), v)
-    return units_up(rows.weights[e], units)
+    return units_up(rows.weights[entry_of(rows, u, v)], units)
 
 
 @inlined

@@ -27,6 +27,7 @@ from troth.kernels.queue import VertexQueue, append, new_batches
 from troth.kernels.team import chunks, run_team
 from troth.order import BID, ONE, PRIORITY_BITS, Order, hash1, make_order, priority, vertex
 from troth.rows import NumberRows, number_rows_of
+from troth.units import factors_of, greatest_weight
 
 NONE = np.uint64(0)  # no bid
 LEAST = np.float32(2.0**-100)  # of a weight in a bid, so that no profit and no bid is denormal
@@ -49,12 +50,8 @@ class Bidding(NamedTuple):
 
 def make_bidding(graph: Any, order: Order, seed: int = 0, eps: float = 0.02) -> Bidding:
     """The rules for a graph, or a rank's part of one; weights are scaled so that the greatest of all is in [1, 2)."""
-    bits = np.array([graph.bits_range()[1]], f"u{graph.weights.dtype.itemsize}")
-    shift = 1 - math.frexp(float(bits.view(graph.weights.dtype)[0]))[1]
-    factors = math.ldexp(1.0, shift // 2), math.ldexp(1.0, shift - shift // 2)
-    return Bidding(
-        number_rows_of(graph), *factors, order, make_order("hash", seed), np.uint64(seed % 2**64), np.float32(eps)
-    )
+    factors, mixing = factors_of(1 - math.frexp(greatest_weight(graph))[1]), make_order("hash", seed)
+    return Bidding(number_rows_of(graph), *factors, order, mixing, np.uint64(seed % 2**64), np.float32(eps))
 
 
 # ---- one bid ----
@@ -249,6 +246,13 @@ def make_bids(worker, cursor, chunk, bidding, batches, words, round):
 
 
 # ---- the auction ----
+
+
+@kernel
+def fill(worker, cursor, chunk, value, values):
+    """All values are this one."""
+    for start, stop in chunks(cursor, chunk, values.size):
+        values[start:stop] = value
 
 
 class Scratch(NamedTuple):

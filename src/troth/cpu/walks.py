@@ -19,7 +19,7 @@ import numpy as np
 
 from troth.cpu.augment import Exchange, claim, has
 from troth.cpu.paths import weight_of
-from troth.cpu.prices import Bidding, Workers, bits_of, item_of, price_of, value_of
+from troth.cpu.prices import NONE, Bidding, Workers, bits_of, fill, item_of, price_of, value_of
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.queue import append
 from troth.kernels.team import chunks
@@ -73,7 +73,7 @@ def take(guide, mate, f, path, count, z):
 
 
 @kernel
-def go(guide, mate, f, path):
+def walk_from(guide, mate, f, path):
     """Walk from f: what it gains, in units, and the steps that it takes for that, which are in ``path``."""
     rows, units = guide.bidding.rows, guide.units
     gain = best = np.int64(0)
@@ -111,7 +111,7 @@ def claim_walks(worker, cursor, chunk, guide, paths, exchange):
     for start, stop in chunks(cursor, chunk, exchange.centres.tail[0]):
         for i in range(start, stop):
             f = exchange.centres.items[i]
-            gain, length = go(guide, exchange.mate, f, path)
+            gain, length = walk_from(guide, exchange.mate, f, path)
             exchange.gets[i] = length
             if length > 0:
                 want = bits_of(np.float32(np.float64(gain))) << PRIORITY_BITS
@@ -130,7 +130,7 @@ def decide_walks(worker, cursor, chunk, guide, paths, exchange):
             if exchange.gets[i] == 0:
                 continue
             f = exchange.centres.items[i]
-            go(guide, mate, f, path)
+            walk_from(guide, mate, f, path)
             every = has(bidding, exchange, f, f)
             for k in range(exchange.gets[i]):
                 every &= has(bidding, exchange, f, path[k])
@@ -162,17 +162,10 @@ def make_walks(worker, cursor, chunk, exchange):
     return made
 
 
-@kernel
-def drop_claims(worker, cursor, chunk, claims):
-    """No claims."""
-    for start, stop in chunks(cursor, chunk, claims.size):
-        claims[start:stop] = 0
-
-
 def walk(workers: Workers, guide: Guide, batches: np.ndarray, exchange: Exchange) -> int:
     """One round; how many walks were made."""
     n, paths = len(exchange.mate), np.empty((workers.threads, STEPS), np.int32)
-    workers.run(drop_claims, n, exchange.claims)
+    workers.run(fill, n, NONE, exchange.claims)
     workers.empty(exchange.centres)
     workers.run(list_starts, n, guide.prices, batches, exchange.mate, exchange.centres)
     count = int(exchange.centres.tail[0])
