@@ -13,7 +13,6 @@ Memory: 28 bytes a vertex while prices are found, 8 of which stay. Cost: 1.8 to 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -27,7 +26,7 @@ from troth.kernels.queue import VertexQueue, append, new_batches
 from troth.kernels.team import chunks, run_team
 from troth.order import BID, ONE, PRIORITY_BITS, Order, hash1, make_order, priority, vertex
 from troth.rows import NumberRows, number_rows_of
-from troth.units import factors_of, greatest_weight
+from troth.units import value_factors
 
 NONE = np.uint64(0)  # no bid
 LEAST = np.float32(2.0**-100)  # of a weight in a bid, so that no profit and no bid is denormal
@@ -50,7 +49,7 @@ class Bidding(NamedTuple):
 
 def make_bidding(graph: Any, order: Order, seed: int = 0, eps: float = 0.02) -> Bidding:
     """The rules for a graph, or a rank's part of one; weights are scaled so that the greatest of all is in [1, 2)."""
-    factors, mixing = factors_of(1 - math.frexp(greatest_weight(graph))[1]), make_order("hash", seed)
+    factors, mixing = value_factors(graph), make_order("hash", seed)
     return Bidding(number_rows_of(graph), *factors, order, mixing, np.uint64(seed % 2**64), np.float32(eps))
 
 

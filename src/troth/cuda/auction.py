@@ -26,7 +26,7 @@ from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.cuda import suitor
 from troth.cuda.augment import ENTRIES, complete, exchange, lanes_shift
-from troth.cuda.paths import SCALE, heaviest_on_paths, numbers_of, scale_argument
+from troth.cuda.paths import SCALE, heaviest_on_paths, scale_argument
 from troth.cuda.walks import walk
 from troth.graph import Graph
 from troth.kernels.launch import (
@@ -39,10 +39,11 @@ from troth.kernels.launch import (
     launch_cooperative,
     load,
     number_of,
+    numbers_of,
     resident,
     struct,
 )
-from troth.order import ORDER_CONSTANTS, Order, as_argument, by_degree, make_order
+from troth.order import ORDER_CONSTANTS, Order, as_argument, by_degree, for_order, make_order
 
 BLOCK = 256
 PIECE = 1024  # entries of a piece of a longer row
@@ -67,8 +68,8 @@ PROGRAMS |= {
 }
 
 
-def _load(part: str, graph: Graph) -> tuple[Any, ...]:
-    return load("auction", PROGRAMS[part, number_of(graph.weights.dtype)], CONSTANTS)
+def _load(part: str, graph: Graph, constants: tuple[str, ...] = CONSTANTS) -> tuple[Any, ...]:
+    return load("auction", PROGRAMS[part, number_of(graph.weights.dtype)], constants)
 
 
 def _rows(graph: Graph) -> tuple[Any, ...]:
@@ -120,7 +121,7 @@ def _hold(
     state = cp.zeros(n, np.uint64)
     if not len(graph.indices) or rounds == 0:
         return state, None
-    open_auction, hold_auction, _ = _load("prices", graph)
+    open_auction, hold_auction, _ = _load("prices", graph, for_order(order, CONSTANTS))
     most_rows, most_pieces, zeros, others = _long_sizes(graph)
     places = n + most_rows
     memory = Memory(
@@ -141,7 +142,7 @@ def _hold(
 def arcs(graph: Graph, order: Order, state: Any) -> tuple[Any, Any]:
     """What each vertex holds, and who holds it; -1 where there is none."""
     cp, n = cupy(), graph.n
-    _, _, read_arcs = _load("prices", graph)
+    _, _, read_arcs = _load("prices", graph, for_order(order, CONSTANTS))
     item, holder = cp.full(n, -1, np.int32), cp.empty(n, np.int32)
     launch(read_arcs, n, np.int64(n), state, as_argument(order), item, holder, block=BLOCK)
     return item, holder

@@ -136,6 +136,11 @@ def bits_of(weights: Any) -> Any:
     return weights.view(np.dtype(f"u{weights.dtype.itemsize}"))
 
 
+def numbers_of(weights: Any) -> Any:
+    """The weights as kernels calculate with them: floats as they are, integers as the unsigned of their width."""
+    return weights if weights.dtype.kind == "f" else bits_of(weights)
+
+
 def word_of(weights: Any) -> str:
     """The name in ``common.cuh`` of the unsigned type that is as wide as the weights."""
     return WORDS[weights.dtype.itemsize]

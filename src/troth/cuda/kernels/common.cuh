@@ -34,11 +34,16 @@ struct Order {
 };
 SAME_SIZE(Order, ORDER);
 
-// All threads take the same side of the branch. There are mask + 1 classes, so that lanes without a vertex, whose v may be
-// anything, read one too.
+// HOST_DEGREE is 1 where the order given to a program may be that of "degree" (order.py `for_order`): the others need not
+// pay for it. Then a program may still have an order of another rule beside it. There are mask + 1 classes, so that lanes
+// without a vertex, whose v may be anything, read one too.
+#ifndef HOST_DEGREE
+#define HOST_DEGREE 0
+#endif
+
 __device__ __forceinline__ u32 priority(const Order& order, u32 v) {
     u32 x = (v ^ order.flip) * order.mul1;
-    if (order.classes) {
+    if (HOST_DEGREE && order.classes) {
         x &= order.mask;
         x ^= x >> order.shift;
         return (u32)__ldg(order.classes + (v & order.mask)) << order.bits | (x * order.mul2 & order.mask);
@@ -49,9 +54,14 @@ __device__ __forceinline__ u32 priority(const Order& order, u32 v) {
 
 // The inverse of priority: x ^ (x >> 16) is its own inverse on 32 bits, and so for half as many bits as there are.
 __device__ __forceinline__ u32 vertex(const Order& order, u32 rank) {
-    u32 x = rank * order.inv2 & order.mask;
-    x ^= (x >> order.shift) & order.fold;
-    return (x * order.inv1 & order.mask) ^ order.flip;
+    if (HOST_DEGREE) {
+        u32 x = rank * order.inv2 & order.mask;
+        x ^= (x >> order.shift) & order.fold;
+        return (x * order.inv1 & order.mask) ^ order.flip;
+    }
+    u32 x = rank * order.inv2;
+    x ^= (x >> 16) & order.fold;
+    return (x * order.inv1) ^ order.flip;
 }
 
 // The order-preserving 32-bit image of a weight's bits, 1 or more.

@@ -130,6 +130,7 @@ struct Key {
     __device__ __forceinline__ static Key of(const Order& order, W bits, u32 v) { return {key_of(order, bits, v)}; }
     __device__ __forceinline__ bool operator>(const Key& other) const { return word > other.word; }
     __device__ __forceinline__ bool operator==(const Key& other) const { return word == other.word; }
+    __device__ __forceinline__ bool outweighs(const Order& order, W bits) const { return prefix(order, bits) < high(word); }
     __device__ __forceinline__ u64 packed(const Order&) const { return word; }
     __device__ __forceinline__ bool reaches(const Order&, u64 held) const { return word >= held; }
     __device__ __forceinline__ Key shuffle(int from) const { return {__shfl_sync(FULL, word, from)}; }
@@ -160,6 +161,7 @@ struct Key<W, true> {
     __device__ __forceinline__ bool operator==(const Key& other) const {
         return weight == other.weight && rank == other.rank;
     }
+    __device__ __forceinline__ bool outweighs(const Order&, W bits) const { return bits < weight; }
     __device__ __forceinline__ u64 packed(const Order& order) const {
         return weight ? pack(prefix(order, weight), rank) : 0;
     }
@@ -270,9 +272,10 @@ struct Quad {
         }
     }
 
-    // The key of entry k, or none where that is not in the row.
-    __device__ __forceinline__ K key(const Order& order, int k, i32 at, i32 count) const {
-        if ((u32)(at + k) >= (u32)count) return {};
+    // The key of entry k, or none where that is not in the row. Nor where it is lighter than `least`, which tells before
+    // the vertex is looked up: the priorities of "degree" are in memory.
+    __device__ __forceinline__ K key(const Order& order, int k, i32 at, i32 count, const K& least) const {
+        if ((u32)(at + k) >= (u32)count || (HOST_DEGREE && least.outweighs(order, w[k]))) return {};
         return K::of(order, w[k], (u32)v[k]);
     }
 
@@ -280,7 +283,7 @@ struct Quad {
     __device__ __forceinline__ K best(const Order& order, i32 at, i32 count, K found) const {
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            K each = key(order, k, at, count);
+            K each = key(order, k, at, count, found);
             if (each > found) found = each;
         }
         return found;
@@ -312,7 +315,7 @@ __device__ __forceinline__ Key<W, LOSSY> best_of_row(const Rows<W>& rows, const 
             // Three loops, so that all questions are out before the first answer is needed.
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
-                keys[i] = quad[q + i / 4].key(order, i % 4, at + 4 * q + i / 4 * 4, count);
+                keys[i] = quad[q + i / 4].key(order, i % 4, at + 4 * q + i / 4 * 4, count, best);
                 if (!window.has(order, keys[i])) keys[i] = {};
             }
 #pragma unroll
@@ -354,7 +357,7 @@ __device__ __forceinline__ Key<W, LOSSY> best_of_group(const Rows<W>& rows, cons
             K found = best;
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
-                K key = quad[i / 4].key(order, i % 4, at + i / 4 * 4 * G, count);
+                K key = quad[i / 4].key(order, i % 4, at + i / 4 * 4 * G, count, found);
                 if (key > found && (fresh || ceiling > key)) found = key;
             }
             if (found == best || !found.reaches(order, window.held)) break;
