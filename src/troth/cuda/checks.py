@@ -159,9 +159,9 @@ class CudaChecks:
         self._rows = split_rows(graph, list_long)
         self._y, self._fresh = cp.empty(graph.n, np.int64), cp.empty(graph.n, np.int64)
         matched = _new_totals()
-        words = prices(graph, make_order("hash", 0))
+        paid = prices(graph, make_order("hash", 0))
         one = np.float64(2.0 ** (61 if graph.weights.dtype.kind == "f" else 62))  # a price of 1 in units
-        given = mate, held.view(self._weights.dtype), self._units, words, one, self._y, matched
+        given = mate, held.view(self._weights.dtype), self._units, paid, one, self._y, matched
         launch(start_dual, graph.n, np.int32(graph.n), *given)
         return _joined(matched), int(made.exponent)
 

@@ -39,6 +39,7 @@ from troth.kernels.launch import (
     WORDS,
     DeviceClock,
     Memory,
+    aligned,
     bits_of,
     define,
     launch,
@@ -82,11 +83,6 @@ PROGRAMS: dict[Any, tuple[str, ...]] = {
     for word, lossy in (("u8", "false"), ("u16", "false"), ("u32", "false"), ("u64", "false"), ("u64", "true"))
 }
 PROGRAMS |= {("plain", word): (f"plain_suitor<{word}>", "mates") for word in WORDS.values()}
-
-
-def aligned(array: Any) -> Any:
-    """The array, copied where it does not start at a multiple of 16 bytes, as reads of four entries need."""
-    return array if array.data.ptr % 16 == 0 else array.copy()
 
 
 def run(

@@ -16,7 +16,7 @@ import numpy as np
 
 from troth.cuda.paths import SCALE, UNITS, scale_argument, units_argument
 from troth.graph import Graph
-from troth.kernels.launch import FLOATS, WARP, WORDS, Memory, define, launch, load, number_of, numbers_of, resident
+from troth.kernels.launch import FLOATS, WARP, WORDS, Memory, aligned, define, launch, load, number_of, numbers_of, resident
 from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order, make_order
 from troth.units import WALK_STEPS
 
@@ -43,7 +43,8 @@ def walk(graph: Graph, order: Order, seed: int, turn: int, mate: Any, prices: An
     cost, starts, count = memory["cost"], memory["starts"], memory["count"]
     claims, arm, lengths = memory["claims"], memory["arm"], memory["lengths"]
     launch(list_starts, n, np.int64(n), mate, prices, cost, starts, count, block=BLOCK)
-    rows = graph.indptr, graph.indices, numbers_of(graph.weights), scale_argument(graph), units_argument(graph)
+    arrays = graph.indptr, aligned(graph.indices), aligned(numbers_of(graph.weights))
+    rows = *arrays, np.int64(n), scale_argument(graph), units_argument(graph)
     rules = as_argument(order), as_argument(make_order("hash", seed)), np.uint64(seed), np.uint64(turn)
     given = *rows, *rules, cost, mate, starts, count, claims
     claim_walks((_blocks(claim_walks, WARP * n),), (BLOCK,), (*given, touched, lengths))

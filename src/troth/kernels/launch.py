@@ -141,6 +141,11 @@ def numbers_of(weights: Any) -> Any:
     return weights if weights.dtype.kind == "f" else bits_of(weights)
 
 
+def aligned(array: Any) -> Any:
+    """The array, copied where it does not start at a multiple of 16 bytes, as reads of four entries need."""
+    return array if array.data.ptr % 16 == 0 else array.copy()
+
+
 def word_of(weights: Any) -> str:
     """The name in ``common.cuh`` of the unsigned type that is as wide as the weights."""
     return WORDS[weights.dtype.itemsize]

@@ -112,14 +112,6 @@ struct Wide {
 };
 SAME_SIZE(Wide<u64>, WIDE);
 
-template <class W>
-struct Rows {
-    const i64* __restrict__ indptr;
-    const i32* __restrict__ indices;
-    const W* __restrict__ bits;
-    i64 total;  // entries
-};
-
 // ---- keys: how a vertex compares its neighbours ----
 
 // By weight, then priority. Where prefixes tell all weights apart, both fit one word.
@@ -216,61 +208,16 @@ template <class W, class K>
 __device__ __forceinline__ bool would_take(const Rows<W>& rows, const Order& order, u32 v, const K& key, u32 rank,
                                            u64 held) {
     u64 offer = pack(high(key.packed(order)), rank);
-    return wins(rows.indptr, rows.indices, rows.bits, order, v, offer, held);
+    return wins(rows.indptr, rows.indices, rows.weights, order, v, offer, held);
 }
 
 // ---- four entries of a row ----
 
-// Sixteen bytes that are read once (STREAM: they need not stay in the cache) or may be read again.
-template <bool STREAM, class T>
-__device__ __forceinline__ T read_wide(const void* p) {
-    return STREAM ? __ldcs((const T*)p) : __ldg((const T*)p);
-}
-template <bool STREAM>
-__device__ __forceinline__ void read4(const u32* p, u32 (&w)[4]) {
-    uint4 x = read_wide<STREAM, uint4>(p);
-    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
-}
-template <bool STREAM>
-__device__ __forceinline__ void read4(const u64* p, u64 (&w)[4]) {
-    ulonglong2 x = read_wide<STREAM, ulonglong2>(p), y = read_wide<STREAM, ulonglong2>(p + 2);
-    w[0] = x.x, w[1] = x.y, w[2] = y.x, w[3] = y.y;
-}
-template <bool STREAM>
-__device__ __forceinline__ void read4(const u16* p, u16 (&w)[4]) {
-    ushort4 x = read_wide<STREAM, ushort4>(p);
-    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
-}
-template <bool STREAM>
-__device__ __forceinline__ void read4(const u8* p, u8 (&w)[4]) {
-    uchar4 x = read_wide<STREAM, uchar4>(p);
-    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
-}
-
 template <class W, bool LOSSY>
-struct Quad {
+struct Quad : Four<W> {
     typedef Key<W, LOSSY> K;
-    i32 v[4];
-    W w[4];
-
-    // Read the entries at..at+3 of the row that starts at `first` and has `count` entries; first + at is a multiple of
-    // four, so `at` may be negative.
-    template <bool STREAM>
-    __device__ __forceinline__ void read(const Rows<W>& rows, i64 first, i32 at, i32 count) {
-        if (at >= count) return;
-        i64 q = first + at;
-        if (q + 4 <= rows.total) {
-            int4 x = read_wide<STREAM, int4>(rows.indices + q);
-            v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
-            read4<STREAM>(rows.bits + q, w);
-        } else {
-            for (int k = 0; k < 4; ++k) {
-                bool there = q + k < rows.total;
-                v[k] = there ? rows.indices[q + k] : 0;
-                w[k] = there ? rows.bits[q + k] : (W)0;
-            }
-        }
-    }
+    using Four<W>::v;
+    using Four<W>::w;
 
     // The key of entry k, or none where that is not in the row. Nor where it is lighter than `least`, which tells before
     // the vertex is looked up: the priorities of "degree" are in memory.
@@ -413,7 +360,7 @@ __device__ __forceinline__ u64 make_offer(const Rows<W>& rows, const Order& orde
         return old > offer ? LOST : old;
     }
     u64 held = peek(state + v);
-    while (wins(rows.indptr, rows.indices, rows.bits, order, v, offer, held)) {
+    while (wins(rows.indptr, rows.indices, rows.weights, order, v, offer, held)) {
         u64 seen = atomicCAS(state + v, held, offer);
         if (seen == held) return held;
         held = seen;
