@@ -16,7 +16,19 @@ import numpy as np
 
 from troth.cuda.paths import SCALE, UNITS, scale_argument, units_argument
 from troth.graph import Graph
-from troth.kernels.launch import FLOATS, WARP, WORDS, Memory, aligned, define, launch, load, number_of, numbers_of, resident
+from troth.kernels.launch import (
+    FLOATS,
+    WARP,
+    WORDS,
+    Memory,
+    aligned,
+    define,
+    launch,
+    load,
+    number_of,
+    numbers_of,
+    resident,
+)
 from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order, make_order
 from troth.units import WALK_STEPS
 
