@@ -6,7 +6,11 @@ import sys
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
+import numpy as np
+import pytest
+
 import troth
+from troth import order
 from troth.kernels import jit
 
 SOURCES = Path(troth.__file__).parent
@@ -60,6 +64,27 @@ def test_two_processes_that_compile_at_once(tmp_path):
     for kind in ("int32", "int64"):  # the index of either names its own file
         (tmp_path / f"{kind}.kept").replace(index)
         assert output(code.format(kind), SOURCES.parent, tmp_path).split() == ["4", "1"]
+
+
+def test_compilation_is_timed_apart(tmp_path):
+    """In the first process and not in the second; it is in no other phase."""
+    code = """
+from time import perf_counter
+import troth
+graph = troth.generate("path", n=9)
+start = perf_counter()
+seconds = troth.match(graph, algorithm="handshake").stats["seconds"]
+print(seconds.get("compile", 0.0), seconds["match"], perf_counter() - start)
+"""
+    compiled, matched, spent = map(float, output(code, SOURCES.parent, tmp_path).split())
+    assert 0 < matched < compiled < compiled + matched <= spent
+    assert output(code, SOURCES.parent, tmp_path).split()[0] == "0.0"
+
+
+def test_steps_are_not_called_from_python():
+    """Without the wrappers that this takes, the process would end."""
+    with pytest.raises(TypeError, match="priority is a step of kernels"):
+        order.priority(order.make_order(), np.uint64(1))
 
 
 def test_what_a_kernel_depends_on():

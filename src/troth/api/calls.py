@@ -13,6 +13,7 @@ from troth.api.result import Matching
 from troth.arrays import arrays_of, to_device
 from troth.contract import Array, Progress, Result
 from troth.graph import Graph
+from troth.kernels.compiling import Stopwatch
 
 
 def match(
@@ -80,9 +81,9 @@ def match(
     ([2, -1, 0, 4, 3], 15)
     """
     request = make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options)
-    start = perf_counter()
+    watch = Stopwatch()
     graph = as_graph(graph)
-    return match_graph(request, graph, certify=certify, progress=progress, gate=perf_counter() - start)
+    return match_graph(request, graph, certify=certify, progress=progress, gate=watch)
 
 
 def match_graph(
@@ -91,17 +92,19 @@ def match_graph(
     *,
     certify: bool = False,
     progress: Progress | None = None,
-    gate: float = 0.0,
+    gate: Stopwatch | None = None,
 ) -> Matching:
-    """The matching that a request asks for; ``gate`` are the seconds that the graph took."""
+    """The matching that a request asks for; ``gate`` has run while the graph was made."""
+    before = 0.0 if gate is None else gate.lap()
+    whole = gate or Stopwatch()
 
     target = request.given.get("target")
 
     def attempt(placed: Placed, asked: Request) -> tuple[tuple[Result, str], Certificate]:
         result, place = _run(asked, placed, progress)
-        start = perf_counter()  # where the matching was found
-        proof = certify_mates(placed.graph, result.mates, request.threads)
-        return (result._replace(seconds={**result.seconds, "certify": perf_counter() - start}), place), proof
+        watch = Stopwatch()
+        proof = certify_mates(placed.graph, result.mates, request.threads)  # where the matching was found
+        return (result._replace(seconds={**result.seconds, "certify": watch.lap()}), place), proof
 
     def work(placed: Placed) -> tuple[Result, str, Certificate | None]:
         proof = None
@@ -122,7 +125,9 @@ def match_graph(
         return result._replace(seconds=seconds), place, proof
 
     (result, place, proof), note = perform(request, graph, work)
-    stats = {**result.counts, "seconds": {"gate": gate, **result.seconds}}
+    whole.lap()
+    compiled = {"compile": whole.compiled} if whole.compiled else {}
+    stats = {**result.counts, "seconds": {"gate": before, **compiled, **result.seconds}}
     if notes := [words for words in (note, why_missed(target, proof)) if words]:
         stats["note"] = "; ".join(notes)
     m = Matching(graph, result.mates, request.algorithm, place, request.ties, request.seed, stats, proof)
@@ -140,9 +145,9 @@ def _run(request: Request, placed: Placed, progress: Progress | None) -> tuple[R
         return match_whole(request, graph, progress), "mpi"
     order, run = request.order_for(graph), engine.load()
     with arrays_of(graph.device):
-        start = perf_counter()
+        watch = Stopwatch()
         result = run(graph, order, request.context(progress), **request.options_of(engine))
-        spent = perf_counter() - start
+        spent = watch.lap()
     return result._replace(seconds={"match": spent, **result.seconds}), graph.device
 
 

@@ -68,7 +68,7 @@ def take(guide, mate, f, path, count, z):
         key = bits_of(worth) << PRIORITY_BITS | priority(bidding.mixing, np.uint64(v) ^ mask)
         if key > best and not is_closed(mate, f, path, count, v):
             best = key
-    return np.int32(item_of(bidding, best, mask)) if best else np.int32(-1)
+    return np.int32(item_of(bidding.mixing, best, mask)) if best else np.int32(-1)
 
 
 @kernel

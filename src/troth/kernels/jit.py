@@ -20,9 +20,26 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
+from numba.core.registry import CPUDispatcher
+
+from troth.kernels import compiling
 
 TESTED = (0, 62), (0, 68)  # the first and the last minor version of Numba with which ``_nrt=False`` was tested
 LEAN = {"_nrt": False} if TESTED[0] <= numba.version_info.short <= TESTED[1] else {}
+# What Python would need to call a step of a kernel: without it kernels compile in two thirds of the time.
+UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if LEAN else {}
+
+
+class _Listener(event.Listener):
+    def on_start(self, event: Any) -> None:
+        compiling.begin()
+
+    def on_end(self, event: Any) -> None:
+        compiling.end()
+
+
+event.register("numba:compile", _Listener())  # it is silent about code that was kept
 
 PACKAGE = Path(__file__).parents[1]
 IMPORT = re.compile(rf"^\s*from {PACKAGE.name}\b([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
@@ -53,6 +70,13 @@ def digest_sources(path: Path) -> str:
     return sha256(b"".join(seen[file] for file in sorted(seen))).hexdigest()
 
 
+class Step(CPUDispatcher):
+    """A step of kernels, compiled without what a call from Python takes: such a call would end the process."""
+
+    def __call__(self, *args: Any, **kws: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__} is a step of kernels, and only they can call it")
+
+
 def _save(kept: Any, key: Any, code: Any) -> None:
     """Keep the code for one signature, in a file named after it, and only then list it.
 
@@ -73,12 +97,14 @@ def _compiler(cache: bool = True, **options: Any) -> Callable[[Callable[..., Any
             kept._version = f"{kept._version} {digest_sources(Path(function.__code__.co_filename))}"
             if LEAN:  # of a version that was tested
                 kept.save = partial(_save, kept)
+        if options.get("no_cpython_wrapper") and isinstance(dispatcher, CPUDispatcher):
+            dispatcher.__class__ = Step
         return dispatcher
 
     return compiled
 
 
 kernel = _compiler()
-inlined = _compiler(forceinline=True)  # small steps of a kernel
+inlined = _compiler(forceinline=True, **UNWRAPPED)  # small steps of a kernel
 spliced = _compiler(inline="always")  # the same before types are known: for hot loops
 generator = _compiler(cache=False, forceinline=True)  # part of kernels; Numba cannot use one that it kept on disk

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from troth.arrays import cupy
+from troth.kernels.compiling import compiling
 
 BLOCK = 256  # threads of a block where nothing speaks for another number
 WARP = 32  # threads that run in step
@@ -55,7 +56,8 @@ def load(stem: str, expressions: tuple[str, ...], constants: tuple[str, ...]) ->
     stream.
     """
     module = cupy().RawModule(code=source(stem), options=(*OPTIONS, *constants), name_expressions=expressions)
-    return tuple(module.get_function(name) for name in expressions)
+    with compiling():
+        return tuple(module.get_function(name) for name in expressions)
 
 
 def launch(kernel: Callable, total: int, *args: Any, block: int = BLOCK) -> None:
