@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from io import TextIOWrapper
@@ -20,6 +21,12 @@ INTERRUPTED, PIPE_CLOSED = 128 + 2, 128 + 13  # as shells report SIGINT and SIGP
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line with these arguments, by default those of the process, and return the exit code."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _note  # type: ignore[assignment]
+        return _run(args)
+
+
+def _run(args: Sequence[str] | None) -> int:
     import typer
 
     from troth.cli.app import app
@@ -57,6 +64,14 @@ def _leaves_speaking(words: Sequence[str], reason: TrothError | str) -> bool:
 
     together = isinstance(reason, AgreedError) or any(word in ("mpi", "--device=mpi") for word in words)
     return together and launched_rank() not in (None, "0")
+
+
+def _note(message: Warning | str, *_: Any) -> None:
+    """A warning in one line; in a cluster run that of the first rank is enough."""
+    from troth.ranks.job import launched_rank
+
+    if launched_rank() in (None, "0"):
+        print("troth:", " ".join(str(message).splitlines()), file=sys.stderr)
 
 
 def _refuse(words: Sequence[str], reason: TrothError | str, code: int = 2) -> int:
