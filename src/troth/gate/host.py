@@ -3,8 +3,8 @@
 ``as_graph`` is the way in. The gate works in the order of the five steps below and counts what it changed in
 ``Graph.notes``:
 
-1. the weight rule (``weights=``),  2. loops are dropped,  3. repeats are merged,  4. the two directions are made to
-agree,  5. edges of weight <= 0 are dropped.
+1. a matrix's entries at one place are added up, then the weight rule (``weights=``),  2. loops are dropped,
+3. repeated edges are merged,  4. the two directions are made to agree,  5. edges of weight <= 0 are dropped.
 
 A clean matrix pays one streaming pass of the kernels in ``cpu.py`` and is not copied: the upper entries are
 fingerprinted against the lower ones, and only a mismatch takes the slow path that names the entry. ``device.py``
@@ -70,7 +70,7 @@ def _absolute(data: np.ndarray) -> np.ndarray:
 
 
 def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, draw: Callable) -> np.ndarray:
-    """Step 1: the weights of the entries under ``rule``; ``draw(out)`` fills in random ones."""
+    """The weights of the entries under ``rule``; ``draw(out)`` fills in random ones."""
     return rules.apply_rule(rule, data, np, count, draw, partial(clean_type, where=where), _absolute)
 
 
@@ -80,8 +80,8 @@ def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, draw
 def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
     """The graph of a square sparse matrix on the host."""
     where, notes = source.where, dict[str, int]()
-    indptr, indices, data, swapped = _rows(source, rule, seed)
-    # Steps 2 and 3 need sorted rows; SciPy sorts and adds up.
+    indptr, indices, values, swapped = _rows(source, rule)
+    data = _weigh_rows(rule, values, where, indptr, indices, seed)
     found = kernels.check(indptr, indices, data)
     if found[OUTSIDE]:
         u, e = _locate(indptr, (indices < 0) | (indices >= len(indptr) - 1))
@@ -90,9 +90,10 @@ def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint
         raise TrothError(f"{where}: {line} {u + first} has {place} {v + first}, outside {first}..{last}")
     if found[UNSORTED] and not found[NONFINITE]:
         before = len(indices)
-        indptr, indices, data = _sum_repeats(where, indptr, indices, data)
-        if rules.adds_as_truth(source.matrix.dtype, rule):
-            data = np.minimum(data, 1)
+        indptr, indices, values = _sum_repeats(where, indptr, indices, values)
+        if values is not None and source.matrix.dtype == np.bool_:
+            values = np.minimum(values, 1)  # true and true is true
+        data = _weigh_rows(rule, values, where, indptr, indices, seed)
         notes |= rules.notes_of(repeats=before - len(indices))
         found = kernels.check(indptr, indices, data)
     notes |= rules.notes_of(loops=found[LOOPS])
@@ -111,8 +112,8 @@ def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint
     return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
 
 
-def _rows(source: Matrix, rule: str, seed: np.uint64):
-    """Raw CSR arrays of a SciPy matrix with the weight rule applied; also whether they are those of the transpose."""
+def _rows(source: Matrix, rule: str):
+    """CSR arrays of a SciPy matrix, values that the rule asks for or None; also whether they are the transpose's."""
     matrix, where = source.matrix, source.where
     shape = matrix.shape
     if len(shape) != 2 or shape[0] != shape[1]:
@@ -123,19 +124,18 @@ def _rows(source: Matrix, rule: str, seed: np.uint64):
     n = shape[0]
     if n > MAX_VERTICES:
         raise TrothError(f"{where}: {n} vertices; at most {MAX_VERTICES} are supported")
+    valued = not source.pattern and rules.reads_values(rule)
     if matrix.format not in ("csr", "csc"):
-        return *_scatter(source, rule, seed), False
+        return *_scatter(source, valued), False
     indptr, indices = _numbers(matrix.indptr, where).astype(np.int64, copy=False), _numbers(matrix.indices, where)
     check_rising(indptr, n, min(len(indices), len(matrix.data)), where)
     count = int(indptr[-1])
-    indices = indices[:count]
-    values = None if source.pattern else np.asarray(matrix.data[:count])
-    data = _apply_rule(rule, values, where, count, lambda out: kernels.random_row_weights(indptr, indices, seed, out))
-    return indptr, indices, data, matrix.format == "csc"
+    values = clean_type(np.asarray(matrix.data[:count]), where) if valued else None
+    return indptr, indices[:count], values, matrix.format == "csc"
 
 
-def _scatter(source: Matrix, rule: str, seed: np.uint64):
-    """CSR arrays, by way of coordinates. The rule comes before repeats are added up, so it is applied to those."""
+def _scatter(source: Matrix, valued: bool):
+    """CSR arrays, by way of coordinates; repeats stay in the order in which they are stored."""
     where, n, coo = source.where, source.matrix.shape[0], source.matrix.tocoo()
     row, col, values = _numbers(coo.row, where), _numbers(coo.col, where), coo.data
     if not len(row) == len(col) == len(values):
@@ -148,17 +148,23 @@ def _scatter(source: Matrix, rule: str, seed: np.uint64):
     if source.matrix.format == "bsr":  # a block is stored whole; its zeros are no entries
         stored = values != 0
         row, col, values = row[stored], col[stored], values[stored]
-    values = None if source.pattern else values
-    data = _apply_rule(rule, values, where, len(row), lambda out: kernels.random_edge_weights(row, col, seed, out))
+    data = clean_type(values, where) if valued else np.ones(len(row), np.int32)
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(row, minlength=n), out=indptr[1:])
     indices, weights = np.empty(len(row), np.int32), np.empty_like(data)
     kernels.scatter_rows(row, col, data, indptr[:-1].copy(), indices, weights)
-    return indptr, indices, weights
+    return indptr, indices, weights if valued else None
 
 
-def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray):
-    """Rows sorted, repeats added up in the order in which they are stored.
+def _weigh_rows(rule: str, values: np.ndarray | None, where: str, indptr, indices, seed: np.uint64) -> np.ndarray:
+    """The weights of the entries of CSR rows under ``rule``."""
+    return _apply_rule(
+        rule, values, where, len(indices), lambda out: kernels.random_row_weights(indptr, indices, seed, out)
+    )
+
+
+def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray | None):
+    """Rows sorted, repeats added up in the order in which they are stored; None stays None.
 
     Two transposes sort and keep that order. SciPy's own sort of a row does not: then rounding would make a_ij and a_ji
     differ where the same numbers were added to both, as in a finite element assembly.
@@ -166,6 +172,7 @@ def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.n
     from scipy.sparse import csr_array
 
     n = len(indptr) - 1
+    data = np.ones(len(indices), np.int32) if values is None else values
     kind, whole = data.dtype, data.dtype.kind in "iu"
     if whole:  # sums may need more bits than an entry has
         data = data.astype(np.int64)
@@ -180,7 +187,7 @@ def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.n
             raise TrothError(f"{where}: entries at one place add up to 2^63 or more; convert the weights to float64")
         if rules.fits(total, kind):
             total = total.astype(kind)
-    return clean.indptr.astype(np.int64), clean.indices, total
+    return clean.indptr.astype(np.int64), clean.indices, None if values is None else total
 
 
 def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
