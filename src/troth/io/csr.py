@@ -6,13 +6,19 @@ them ``vertex_weights.npy`` and ``ids.npy``, and ``meta.json``::
     {"format": "troth-csr", "version": 1, "n": 4, "m": 3, "weights": "float64"}
 
 Opening one costs nothing; the system loads the pages that are touched. So each process of a cluster reads its own rows.
+
+A graph is replaced by another as a whole folder (``atomic.py``), never file by file, so the layout stays that of plain
+NumPy files, which other programs may map, too. A reader that finds another folder after opening its files than before
+opens them again: it has the arrays of one graph. What it has mapped stays, also where the files are removed.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from time import monotonic, sleep
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,6 +32,9 @@ FORMAT, VERSION = "troth-csr", 1
 EXTRA = {"vertex_weights": "numbers", "ids": "numbers or text in one column"}  # arrays that may be there
 ARRAYS = ("indptr", "indices", "weights", *EXTRA)
 NAMES = {"meta.json", *(f"{name}.npy" for name in ARRAYS)}
+PATIENCE = 10.0  # seconds for others to stop replacing a folder
+
+T = TypeVar("T")
 
 
 class CSR(NamedTuple):
@@ -46,6 +55,39 @@ def open_csr(path: str | Path, mode: Literal["r", "c"] = "r") -> CSR:
     "c" for arrays that may be written to without changing the files.
     """
     path = Path(path)
+    return _of_one_folder(path, lambda: _open(path, mode))
+
+
+def _of_one_folder(path: Path, look: Callable[[], T]) -> T:
+    """What ``look`` finds in a folder, or its refusal; it looks again where the folder was replaced meanwhile."""
+    end = monotonic() + PATIENCE
+    while True:
+        before = _identity(path)
+        try:
+            found = look()
+        except FileNotFoundError:  # what was there a moment ago
+            pass
+        except TrothError:
+            if _identity(path) == before:
+                raise
+        else:
+            if _identity(path) == before:
+                return found
+        if monotonic() > end:
+            raise TrothError(f"{path} is replaced by others again and again")
+        sleep(1e-3)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells one folder from another under the same name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns
+
+
+def _open(path: Path, mode: Literal["r", "c"]) -> CSR:
     meta = _meta(path)
     n, arcs = meta["n"], 2 * meta["m"]
     indptr = _map(path, "indptr", mode, n + 1, "int64")
@@ -62,12 +104,16 @@ def in_the_way(path: Path) -> Path | None:
 
     None where nothing would be. Files whose names begin with a dot, such as .DS_Store, do not count.
     """
+    return _of_one_folder(path, lambda: _in_the_way(path))
+
+
+def _in_the_way(path: Path) -> Path | None:
     if not path.exists():
         return None
     try:
         _meta(path)
     except TrothError:
-        return path
+        return path if path.exists() else None
     others = (entry for entry in sorted(path.iterdir()) if entry.name not in NAMES)
     return next((entry for entry in others if not (entry.name.startswith(".") and entry.is_file())), None)
 
@@ -137,6 +183,14 @@ def write(graph: Graph, path: Path) -> None:
     path.mkdir()
     for name in ARRAYS:
         if (array := getattr(graph, name)) is not None:
-            np.save(path / f"{name}.npy", distinct_text(array) if array.dtype.kind == "O" else array)
+            _save(path / f"{name}.npy", distinct_text(array) if array.dtype.kind == "O" else array)
     meta = {"format": FORMAT, "version": VERSION, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name}
     (path / "meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    """As ``numpy.save``, which tells of a full disk only how many numbers were written."""
+    array = np.ascontiguousarray(array)
+    with open(path, "wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+        stream.write(array.reshape(-1).view(np.uint8).data)
