@@ -144,6 +144,27 @@ def test_help_and_version(run):
     assert run("--version").out == f"troth {troth.__version__}\n"
 
 
+def test_completion(tmp_path):
+    """What a shell asks when the tab key is pressed; troth installs that for bash, zsh, fish and PowerShell."""
+
+    def complete(*words: str) -> list[str]:
+        asked = {"_TROTH_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+        paths = os.environ | {"PYTHONPATH": str(SRC)} | asked
+        done = subprocess.run([sys.executable, "-m", "troth"], capture_output=True, text=True, env=paths)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.split()
+
+    assert complete("troth", "ge") == ["generate"]
+    assert complete("troth", "match", "--algo") == ["--algorithm"]
+    assert complete("troth", "match", "-a", "local") == ["locally-dominant", "local-random", "local-weighted"]
+    named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # a shell may not be there to be found
+    home = os.environ | {"PYTHONPATH": str(SRC), "HOME": str(tmp_path)} | named
+    words = [sys.executable, "-m", "troth", "--install-completion", "bash"]
+    done = subprocess.run(words, capture_output=True, text=True, env=home)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "_TROTH_COMPLETE" in (tmp_path / ".bash_completions" / "troth.sh").read_text()
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(run, command):
     code, out, _ = run(command, "--help")

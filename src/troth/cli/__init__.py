@@ -62,8 +62,10 @@ def _run(words: Sequence[str], ranks: Any) -> int:
         return _refuse("not enough memory")
     except typer.Abort:  # or an interrupt, or the code 130, which depends on typer's version
         code = INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # the reader, such as head, has seen enough; typer exits where it notices
-        _silence(sys.stdout)
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not error.code:  # what a shell asked for to complete a word
+            return 0
+        _silence(sys.stdout)  # the reader, such as head, has seen enough; typer exits where it notices
         return PIPE_CLOSED
     except OSError as error:  # a full disk behind stdout
         _silence(sys.stdout)
