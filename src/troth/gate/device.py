@@ -102,17 +102,19 @@ def _matrix_steps(source: Matrix, rule: str, symmetrize: str | None, seed: np.ui
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] > MAX_VERTICES:
         raise RetryOnHost
     ordered = source.matrix.format == "coo"  # repeats are neighbours already
-    indptr, indices, values = (_scatter if ordered else _rows)(source, rule)
-    data = _weigh_rows(rule, values, indptr, indices, seed)
+    indptr, indices, data = (_scatter if ordered else _rows)(source, rule, seed)
     found = kernels.check(indptr, indices, data)
     if found[OUTSIDE] or found[NONFINITE]:
         raise RetryOnHost
     if found[UNSORTED]:
         before = len(indices)
+        ignored = rules.ignores_values(rule, source.pattern)
+        values = None if ignored else (_scatter if ordered else _rows)(source, "keep", seed)[2]
         indptr, indices, values = _sum_repeats(indptr, indices, values, ordered)
         if values is not None and source.matrix.dtype == np.bool_:
             values = cupy().minimum(values, 1)  # true and true is true
-        data = _weigh_rows(rule, values, indptr, indices, seed)
+        rows = indptr, indices
+        data = _apply_rule(rule, values, len(indices), seed, lambda: kernels.pack_rows(*rows))
         notes |= rules.notes_of(repeats=before - len(indices))
         found = kernels.check(indptr, indices, data)
     notes |= rules.notes_of(loops=found[LOOPS])
@@ -128,18 +130,8 @@ def _matrix_steps(source: Matrix, rule: str, symmetrize: str | None, seed: np.ui
     return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
 
 
-def _values(source: Matrix, rule: str, count: int) -> Any:
-    """The first values of a matrix, as many as asked for; None where there are none, or the rule asks for none."""
-    return None if source.pattern or not rules.reads_values(rule) else _clean_type(source.matrix.data[:count])
-
-
-def _weigh_rows(rule: str, values: Any, indptr: Any, indices: Any, seed: np.uint64) -> Any:
-    """The weights of the entries of CSR rows under ``rule``."""
-    return _apply_rule(rule, values, len(indices), seed, lambda: kernels.pack_rows(indptr, indices))
-
-
-def _rows(source: Matrix, rule: str) -> tuple[Any, Any, Any]:
-    """CSR arrays of a compressed matrix and its values, if any; only the columns are yet to be checked."""
+def _rows(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
+    """CSR arrays of a compressed matrix with the weight rule applied; only the columns are yet to be checked."""
     cp, matrix, n = cupy(), source.matrix, source.matrix.shape[0]
     indptr, indices = _numbers(matrix.indptr).astype(np.int64, copy=False), _numbers(matrix.indices)
     if len(indptr) != n + 1:
@@ -149,31 +141,31 @@ def _rows(source: Matrix, rule: str) -> tuple[Any, Any, Any]:
     bad, count = (int(word) for word in found.get())
     if bad or not count:
         raise RetryOnHost
-    indices = indices[:count]
+    indices, values = indices[:count], None if source.pattern else matrix.data[:count]
     if indices.dtype == np.int64:
         if int(indices.view(np.uint64).max()) >= n:
             raise RetryOnHost
         indices = indices.astype(np.int32)
-    return indptr, indices, _values(source, rule, count)
+    return indptr, indices, _apply_rule(rule, values, count, seed, lambda: kernels.pack_rows(indptr, indices))
 
 
-def _scatter(source: Matrix, rule: str) -> tuple[Any, Any, Any]:
-    """CSR arrays of a list of coordinates, rows sorted, and its values, if any; repeats are yet to be added up."""
+def _scatter(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
+    """CSR arrays of a list of coordinates, rows sorted, with the weight rule applied."""
     matrix, n = source.matrix, source.matrix.shape[0]
-    row, col = _numbers(matrix.row), _numbers(matrix.col)
+    row, col, values = _numbers(matrix.row), _numbers(matrix.col), None if source.pattern else matrix.data
     if not len(row) == len(col) == len(matrix.data) or not len(row):
         raise RetryOnHost
     found = cupy().zeros(1, np.uint64)
     keys = kernels.pack_ends(row, col, False, found)
     if int(found[0]) >= n:
         raise RetryOnHost
-    values = _values(source, rule, len(row))
-    keys, values = kernels.sort_keys(keys, values, kernels.id_bits(n), 2 * kernels.id_bits(n))
-    return *kernels.unpack(keys, n), values
+    data = _apply_rule(rule, values, len(row), seed, lambda: keys)
+    keys, data = kernels.sort_keys(keys, data, kernels.id_bits(n), 2 * kernels.id_bits(n))
+    return *kernels.unpack(keys, n), data
 
 
 def _sum_repeats(indptr: Any, indices: Any, values: Any, ordered: bool) -> tuple[Any, Any, Any]:
-    """Rows sorted, repeats added up in the order in which they are stored; None stays None."""
+    """Rows sorted, repeats added up in the order in which they are stored; of no values, only the places stay."""
     n, keys = len(indptr) - 1, kernels.pack_rows(indptr, indices)
     kind: Any = None if values is None else values.dtype
     whole = values is not None and kind.kind in "iu"

@@ -80,8 +80,8 @@ def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, draw
 def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
     """The graph of a square sparse matrix on the host."""
     where, notes = source.where, dict[str, int]()
-    indptr, indices, values, swapped = _rows(source, rule)
-    data = _weigh_rows(rule, values, where, indptr, indices, seed)
+    indptr, indices, data, swapped = _rows(source, rule, seed)
+    # Repeats are rare: the rule is applied once more where there are some, to their sums.
     found = kernels.check(indptr, indices, data)
     if found[OUTSIDE]:
         u, e = _locate(indptr, (indices < 0) | (indices >= len(indptr) - 1))
@@ -90,10 +90,12 @@ def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint
         raise TrothError(f"{where}: {line} {u + first} has {place} {v + first}, outside {first}..{last}")
     if found[UNSORTED] and not found[NONFINITE]:
         before = len(indices)
+        values = None if rules.ignores_values(rule, source.pattern) else _rows(source, "keep", seed)[2]
         indptr, indices, values = _sum_repeats(where, indptr, indices, values)
         if values is not None and source.matrix.dtype == np.bool_:
             values = np.minimum(values, 1)  # true and true is true
-        data = _weigh_rows(rule, values, where, indptr, indices, seed)
+        draw = partial(kernels.random_row_weights, indptr, indices, seed)
+        data = _apply_rule(rule, values, where, len(indices), draw)
         notes |= rules.notes_of(repeats=before - len(indices))
         found = kernels.check(indptr, indices, data)
     notes |= rules.notes_of(loops=found[LOOPS])
@@ -112,8 +114,8 @@ def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint
     return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
 
 
-def _rows(source: Matrix, rule: str):
-    """CSR arrays of a SciPy matrix, values that the rule asks for or None; also whether they are the transpose's."""
+def _rows(source: Matrix, rule: str, seed: np.uint64):
+    """Raw CSR arrays of a SciPy matrix with the weight rule applied; also whether they are those of the transpose."""
     matrix, where = source.matrix, source.where
     shape = matrix.shape
     if len(shape) != 2 or shape[0] != shape[1]:
@@ -124,18 +126,19 @@ def _rows(source: Matrix, rule: str):
     n = shape[0]
     if n > MAX_VERTICES:
         raise TrothError(f"{where}: {n} vertices; at most {MAX_VERTICES} are supported")
-    valued = not source.pattern and rules.reads_values(rule)
     if matrix.format not in ("csr", "csc"):
-        return *_scatter(source, valued), False
+        return *_scatter(source, rule, seed), False
     indptr, indices = _numbers(matrix.indptr, where).astype(np.int64, copy=False), _numbers(matrix.indices, where)
     check_rising(indptr, n, min(len(indices), len(matrix.data)), where)
     count = int(indptr[-1])
-    values = clean_type(np.asarray(matrix.data[:count]), where) if valued else None
-    return indptr, indices[:count], values, matrix.format == "csc"
+    indices = indices[:count]
+    values = None if source.pattern else np.asarray(matrix.data[:count])
+    data = _apply_rule(rule, values, where, count, lambda out: kernels.random_row_weights(indptr, indices, seed, out))
+    return indptr, indices, data, matrix.format == "csc"
 
 
-def _scatter(source: Matrix, valued: bool):
-    """CSR arrays, by way of coordinates; repeats stay in the order in which they are stored."""
+def _scatter(source: Matrix, rule: str, seed: np.uint64):
+    """CSR arrays, by way of coordinates, with the weight rule applied; repeats stay in the order of the coordinates."""
     where, n, coo = source.where, source.matrix.shape[0], source.matrix.tocoo()
     row, col, values = _numbers(coo.row, where), _numbers(coo.col, where), coo.data
     if not len(row) == len(col) == len(values):
@@ -148,23 +151,17 @@ def _scatter(source: Matrix, valued: bool):
     if source.matrix.format == "bsr":  # a block is stored whole; its zeros are no entries
         stored = values != 0
         row, col, values = row[stored], col[stored], values[stored]
-    data = clean_type(values, where) if valued else np.ones(len(row), np.int32)
+    values = None if source.pattern else values
+    data = _apply_rule(rule, values, where, len(row), lambda out: kernels.random_edge_weights(row, col, seed, out))
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(row, minlength=n), out=indptr[1:])
     indices, weights = np.empty(len(row), np.int32), np.empty_like(data)
     kernels.scatter_rows(row, col, data, indptr[:-1].copy(), indices, weights)
-    return indptr, indices, weights if valued else None
-
-
-def _weigh_rows(rule: str, values: np.ndarray | None, where: str, indptr, indices, seed: np.uint64) -> np.ndarray:
-    """The weights of the entries of CSR rows under ``rule``."""
-    return _apply_rule(
-        rule, values, where, len(indices), lambda out: kernels.random_row_weights(indptr, indices, seed, out)
-    )
+    return indptr, indices, weights
 
 
 def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray | None):
-    """Rows sorted, repeats added up in the order in which they are stored; None stays None.
+    """Rows sorted, repeats added up in the order in which they are stored; of no values, only the places stay.
 
     Two transposes sort and keep that order. SciPy's own sort of a row does not: then rounding would make a_ij and a_ji
     differ where the same numbers were added to both, as in a finite element assembly.

@@ -24,9 +24,9 @@ def apply_rule(rule: str, data: Any, xp: Any, count: int, draw: Callable, clean:
     return data if rule == "keep" else clean(absolute(data))
 
 
-def reads_values(rule: str) -> bool:
-    """Whether weights under ``rule`` depend on the values that are given."""
-    return rule not in ("unit", "random")
+def ignores_values(rule: str, pattern: bool) -> bool:
+    """Whether the weights of a matrix under ``rule`` do not depend on its values."""
+    return pattern or rule in ("unit", "random")
 
 
 def has_least_integer(data: Any) -> bool:

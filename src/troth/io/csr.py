@@ -22,7 +22,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -47,26 +47,32 @@ class Names(NamedTuple):
 
     text: np.ndarray
     ends: np.ndarray
+    where: Path
 
-    def read(self, where: Path) -> np.ndarray:
+    def read(self) -> np.ndarray:
         """The names as objects."""
         text, ends = self.text.tobytes(), self.ends.tolist()
         if ends != sorted(ends) or (ends and (ends[0] < 0 or ends[-1] != len(text))):
-            raise TrothError(f"{where}: name_ends.npy is not a rising sequence to the length of names.npy")
-        with refusing(where / "names.npy", UnicodeDecodeError):
+            raise TrothError(f"{self.where}: name_ends.npy is not a rising sequence to the length of names.npy")
+        with refusing(self.where / "names.npy", UnicodeDecodeError):
             pairs = zip([0, *ends], ends, strict=False)
             return object_array([text[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairs])
 
 
 class CSR(NamedTuple):
-    """A ``.csr`` folder as mapped arrays; ``vertex_weights`` and ``ids`` are None where it has none."""
+    """A ``.csr`` folder as mapped arrays; ``vertex_weights`` and ``stored_ids`` are None where it has none."""
 
     indptr: np.ndarray
     indices: np.ndarray
     weights: np.ndarray
     vertex_weights: np.ndarray | None
-    ids: np.ndarray | Names | None
+    stored_ids: np.ndarray | Names | None
     meta: dict
+
+    @property
+    def ids(self) -> np.ndarray | None:
+        """The names of the vertices; those of any length are read, which takes time."""
+        return self.stored_ids.read() if isinstance(self.stored_ids, Names) else self.stored_ids
 
 
 def open_csr(path: str | Path, mode: Literal["r", "c"] = "r") -> CSR:
@@ -116,12 +122,11 @@ def _open(path: Path, mode: Literal["r", "c"]) -> CSR:
     weights = _map(path, "weights", mode, arcs, meta["weights"])
     if indptr[0] != 0 or indptr[-1] != arcs:
         raise TrothError(f"{path}: indptr.npy runs from {indptr[0]} to {indptr[-1]}, not from 0 to {arcs}")
-    extra: dict[str, Any] = {
-        name: _map(path, name, mode, n) if (path / f"{name}.npy").exists() else None for name in EXTRA
-    }
+    vertex_weights, ids = (_map(path, name, mode, n) if (path / f"{name}.npy").exists() else None for name in EXTRA)
     if meta["version"] == WITH_NAMES:
-        extra["ids"] = Names(_map(path, "names", mode, None, "uint8"), _map(path, "name_ends", mode, n, "int64"))
-    return CSR(indptr, indices, weights, **extra, meta=meta)
+        text, ends = _map(path, "names", mode, None, "uint8"), _map(path, "name_ends", mode, n, "int64")
+        return CSR(indptr, indices, weights, vertex_weights, Names(text, ends, path), meta)
+    return CSR(indptr, indices, weights, vertex_weights, ids, meta)
 
 
 def in_the_way(path: Path) -> Path | None:
@@ -180,7 +185,7 @@ def read(path: Path) -> Matrix:
     """The folder as a matrix that shares the mapped arrays."""
     # Copy on write, since Numba compiles again for arrays that are read-only.
     found = open_csr(path, mode="c")
-    ids = found.ids.read(path) if isinstance(found.ids, Names) else found.ids
+    ids = found.ids  # once: names of any length are read here
     _check_vertices(found.vertex_weights, ids, path)
     matrix = shared_matrix(found.indptr, found.indices, found.weights)
     return Matrix(matrix, vertex_weights=found.vertex_weights, ids=ids, where=str(path))

@@ -18,7 +18,7 @@ from troth.files import load
 from troth.graph import Graph
 from troth.inputs import Edges
 from troth.io.atomic import create_binary
-from troth.io.text import BIG, INTEGER, TEXT, Cells, distinct_text, join_cells, scan, to_cells
+from troth.io.text import BIG, INTEGER, TEXT, Cells, distinct_text, join_cells, scan, stack_cells, to_cells
 from troth.names import object_array
 from troth.neighbours.tables import check_columns, choose_columns, decode, make_edges, well_known
 
@@ -105,11 +105,8 @@ def write(graph: Graph, path: Path) -> None:
             stream.write(f"source{sep}target{sep}weight\n".encode())
         for source, target, weight in edge_chunks(graph):
             columns = [_quoted(to_cells(column)) for column in (source, target, weight)]
-            objects = any(column.dtype.kind == "O" for column in columns)
-            kind = "O" if objects else f"S{max(column.dtype.itemsize for column in columns)}"
-            cells = np.column_stack([column.astype(kind) for column in columns])
             tails = np.tile(np.frombuffer(f"{sep}{sep}\n".encode(), np.uint8), len(source))
-            stream.write(join_cells(cells.ravel(), tails))
+            stream.write(join_cells(stack_cells(columns), tails))
 
 
 def check_ids(graph: Graph, typed: bool = False) -> None:

@@ -20,7 +20,7 @@ or division rounds correctly (Clinger, doi:10.1145/93542.93557). HARD cells are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -380,6 +380,13 @@ def to_cells(column: np.ndarray) -> np.ndarray:
         return column.astype(f"S{width}")
     text = as_text(column)
     return object_array([name.encode() for name in text]) if text.dtype.kind == "O" else np.char.encode(text, "utf-8")
+
+
+def stack_cells(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """The cells of columns, row by row."""
+    objects = any(column.dtype.kind == "O" for column in columns)
+    kind = "O" if objects else f"S{max(column.dtype.itemsize for column in columns)}"
+    return np.column_stack([column.astype(kind) for column in columns]).ravel()
 
 
 def join_cells(cells: np.ndarray, tails: np.ndarray) -> bytes:
