@@ -115,3 +115,43 @@ print(run(path, make_order(), Context(threads=2)).mates.tolist())
 """
     assert output(code, SOURCES.parent, tmp_path).strip() == "[-1, 2, 1]"
     assert jit.LEAN == {"_nrt": False}
+
+
+FIND = "import numpy as np\nfrom troth.rows import find\nfor kind in ('int32', 'int64'):\n"
+FIND += "    print(find(np.arange(9, dtype=kind), np.uint64(0), np.uint64(9), 4))"
+
+
+def run_python(code: str, **changes: str) -> subprocess.CompletedProcess:
+    words = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | changes
+    return subprocess.run([sys.executable, "-c", code], env=words, capture_output=True, text=True)
+
+
+def test_without_a_place_for_compiled_kernels(tmp_path):
+    """As in a container: the package's folders cannot be written to (here a file is in the way), nor the user's."""
+    copytree(SOURCES, tmp_path / "troth", ignore=ignore_patterns("__pycache__"))
+    for folder in (tmp_path / "troth", *(path for path in (tmp_path / "troth").rglob("*") if path.is_dir())):
+        (folder / "__pycache__").touch()
+    nowhere = str(tmp_path / "troth" / "__pycache__" / "below")
+    places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"), nowhere)
+    done = run_python(FIND, PYTHONPATH=str(tmp_path), **places)
+    assert done.stdout == "4\n4\n", done.stderr
+    assert done.stderr.count("RuntimeWarning: there is no writable folder for compiled kernels") == 1
+    command = "import sys, troth.cli; sys.exit(troth.cli.main(['match', 'absent.mtx']))"
+    done = run_python(command, PYTHONPATH=str(tmp_path), **places)
+    note, refusal = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert note.startswith("troth: there is no writable folder for compiled kernels, so every process compiles")
+    assert refusal == "troth: absent.mtx: there is no such file"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no limit of size here")
+def test_without_room_for_compiled_kernels(tmp_path):
+    """A limit on the size of files stands for a full disk; what is being written is not to blame."""
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))\n"
+    write = "\nfrom pathlib import Path\nfrom troth.io import atomic_path\nwith atomic_path('out.txt') as path:\n"
+    write += "    print(find(np.arange(9, dtype='uint32'), np.uint64(0), np.uint64(9), 4))\n    path.write_text('fine')"
+    code = f"import os\nos.chdir({str(tmp_path)!r})\n{limit}{FIND}{write}"
+    done = run_python(code, PYTHONPATH=str(SOURCES.parent), NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stdout == "4\n4\n4\n", done.stderr
+    assert done.stderr.count("RuntimeWarning: compiled kernels cannot be kept in") == 1
+    assert (tmp_path / "out.txt").read_text() == "fine"

@@ -76,7 +76,7 @@ def _absolute(data: Any) -> Any:
 
 
 def _apply_rule(rule: str, data: Any, count: int, seed: np.uint64, pack: Callable[[], Any]) -> Any:
-    """Step 1: the weights of ``count`` > 0 entries under ``rule``; ``pack()`` gives their keys."""
+    """The weights of ``count`` > 0 entries under ``rule``; ``pack()`` gives their keys."""
 
     def draw(out: Any) -> None:
         kernels.run_all(kernels.program("keys").random_weights, count, pack(), count, seed, out)
@@ -108,9 +108,13 @@ def _matrix_steps(source: Matrix, rule: str, symmetrize: str | None, seed: np.ui
         raise RetryOnHost
     if found[UNSORTED]:
         before = len(indices)
-        indptr, indices, data = _sum_repeats(indptr, indices, data, ordered)
-        if rules.adds_as_truth(source.matrix.dtype, rule):
-            data = cupy().minimum(data, 1)
+        ignored = rules.ignores_values(rule, source.pattern)
+        values = None if ignored else (_scatter if ordered else _rows)(source, "keep", seed)[2]
+        indptr, indices, values = _sum_repeats(indptr, indices, values, ordered)
+        if values is not None and source.matrix.dtype == np.bool_:
+            values = cupy().minimum(values, 1)  # true and true is true
+        rows = indptr, indices
+        data = _apply_rule(rule, values, len(indices), seed, lambda: kernels.pack_rows(*rows))
         notes |= rules.notes_of(repeats=before - len(indices))
         found = kernels.check(indptr, indices, data)
     notes |= rules.notes_of(loops=found[LOOPS])
@@ -146,7 +150,7 @@ def _rows(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
 
 
 def _scatter(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
-    """CSR arrays of a list of coordinates, rows sorted; the rule comes before repeats are added up."""
+    """CSR arrays of a list of coordinates, rows sorted, with the weight rule applied."""
     matrix, n = source.matrix, source.matrix.shape[0]
     row, col, values = _numbers(matrix.row), _numbers(matrix.col), None if source.pattern else matrix.data
     if not len(row) == len(col) == len(matrix.data) or not len(row):
@@ -160,21 +164,23 @@ def _scatter(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]
     return *kernels.unpack(keys, n), data
 
 
-def _sum_repeats(indptr: Any, indices: Any, data: Any, ordered: bool) -> tuple[Any, Any, Any]:
-    """Rows sorted, repeats added up in the order in which they are stored."""
-    n, kind = len(indptr) - 1, data.dtype
-    whole = kind.kind in "iu"
-    keys, data = kernels.pack_rows(indptr, indices), data.astype(np.int64) if whole else data
+def _sum_repeats(indptr: Any, indices: Any, values: Any, ordered: bool) -> tuple[Any, Any, Any]:
+    """Rows sorted, repeats added up in the order in which they are stored; of no values, only the places stay."""
+    n, keys = len(indptr) - 1, kernels.pack_rows(indptr, indices)
+    kind: Any = None if values is None else values.dtype
+    whole = values is not None and kind.kind in "iu"
+    if whole:
+        values = values.astype(np.int64)
     if not ordered:
-        keys, data = kernels.sort_keys(keys, data, kernels.id_bits(n), 2 * kernels.id_bits(n))
+        keys, values = kernels.sort_keys(keys, values, kernels.id_bits(n), 2 * kernels.id_bits(n))
     parts, runs, _ = kernels.count_runs(keys)
     if runs < len(keys):
-        keys, data, found = kernels.merge_runs(keys, data, parts, runs, "sum")
+        keys, values, found = kernels.merge_runs(keys, values, parts, runs, "sum")
         if int(found[1]):
             raise RetryOnHost
-    if whole and rules.fits(data, kind):
-        data = data.astype(kind)
-    return *kernels.unpack(keys, n), data
+    if whole and rules.fits(values, kind):
+        values = values.astype(kind)
+    return *kernels.unpack(keys, n), values
 
 
 def _agree(indptr: Any, indices: Any, data: Any, symmetrize: str | None, notes: dict) -> tuple[Any, Any, Any]:
