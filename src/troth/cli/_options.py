@@ -87,6 +87,33 @@ PartitionOption = Annotated[
 ]
 
 
+MaximizeOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--maximize/--minimize",
+        help="The weights are what pairs are worth, or what they cost. [default: maximize]",
+        show_default=False,
+    ),
+]
+RewardOption = Annotated[
+    str | None,
+    typer.Option(
+        "--reward",
+        metavar="R",
+        help="With --minimize: a pair is worth R less its cost, and is not made for R or more. "
+        "[default: the largest cost]",
+    ),
+]
+GapOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gap",
+        metavar="G",
+        help="With --minimize and auction: go on until the cost is proven to be within G of the least. [default: 0.02]",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Reading:
     """How a command reads its GRAPH; ``takes_reading`` makes an option of every field."""
@@ -128,12 +155,29 @@ def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def read_graph(name: str, reading: Reading, seed: int) -> Graph:
+def read_graph(
+    name: str, reading: Reading, seed: int, maximize: bool | None = None, reward: int | float | None = None
+) -> Graph:
     """The graph that GRAPH and the reading options mean."""
     from troth.api.opening import read
 
     columns = None if reading.columns is None else tuple(reading.columns.split(","))
-    return read(name, **{**vars(reading), "columns": columns}, seed=seed)
+    return read(name, **{**vars(reading), "columns": columns}, seed=seed, maximize=maximize, reward=reward)
+
+
+def read_reward(text: str | None) -> int | float | None:
+    """What ``--reward`` says: a whole number stays one, so that whole costs do.
+
+    >>> read_reward("3"), read_reward("3.5")
+    (3, 3.5)
+    """
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            raise TrothError(f"--reward {text} is not a number: give one, such as 3.5") from None
 
 
 def refuse_reading(reading: Reading) -> None:

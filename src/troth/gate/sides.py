@@ -2,7 +2,8 @@
 
 An entry is an edge between its row and its column. What a sparse matrix does not store is no edge, nor is an infinite
 number of either sign; NaN is refused. Entries at one place add up, as SciPy means them; then costs become worth
-(``worth.py``), and what is worth nothing is left out.
+(``worth.py``), and what is worth nothing is left out. Weights are int64 or float64, whatever they were: so kernels are
+compiled for two types at most.
 
 The graph is built at once: the rows of the matrix, with columns numbered after all rows, then its columns. On a GPU
 the entries are sorted as undirected edges are (``cuda.py``).
@@ -70,6 +71,7 @@ def _choose(data: Any, purpose: LeastCost | None, where: str, place: Any, notes:
         if finite is not None:
             worth, data = data, finite.astype(data.dtype)
             data[finite] = worth
+    data = data.astype(np.float64 if data.dtype.kind == "f" else np.int64, copy=False)
     keep = data > 0
     if finite is not None:
         keep &= finite
