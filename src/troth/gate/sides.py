@@ -70,7 +70,7 @@ def _choose(data: Any, purpose: LeastCost | None, where: str, place: Any, notes:
         data, reward = worth_of(known, purpose, where) if known.size else none
         if finite is not None:
             worth, data = data, finite.astype(data.dtype)
-            data[finite] = worth
+            data[finite.nonzero()] = worth  # as CuPy takes it too
     data = data.astype(np.float64 if data.dtype.kind == "f" else np.int64, copy=False)
     keep = data > 0
     if finite is not None:
