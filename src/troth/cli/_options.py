@@ -171,13 +171,14 @@ def read_reward(text: str | None) -> int | float | None:
     >>> read_reward("3"), read_reward("3.5")
     (3, 3.5)
     """
-    try:
-        return None if text is None else int(text)
-    except ValueError:
+    if text is None:
+        return None
+    for read in (int, float):
         try:
-            return float(text)
+            return read(text)
         except ValueError:
-            raise TrothError(f"--reward {text} is not a number: give one, such as 3.5") from None
+            continue
+    raise TrothError(f"--reward {text} is not a number: give one, such as 3.5")
 
 
 def refuse_reading(reading: Reading) -> None:
