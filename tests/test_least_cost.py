@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import troth
-from troth.api.proof import Certificate, Goal, cost_of, gap_of
+from troth.api.proof import Attempt, Certificate, Goal, cost_of, gap_of, pursue
 from troth.errors import TrothError
 
 EDGES = np.array([0, 0, 1, 2, 3]), np.array([1, 2, 2, 3, 4])
@@ -202,6 +202,36 @@ def test_gaps_in_numbers():
     )
     assert Goal(gap=0.5, reward=10).why_missed(proof, 3) is None
     assert Goal(target=0.96).excess(proof, 3) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("missing", "rounds", "ended", "steps"),
+    [
+        (
+            lambda eps: 50 * eps,
+            9,
+            True,
+            [0.02, 0.02 * 0.8 / 10, 0.02 * 0.8 / 10 / 2],
+        ),  # 1.0, then 0.08, then 0.04: near
+        (lambda eps: 0.5, 9, True, [0.02, 0.02 / 6.25, 0.02 / 6.25**2]),  # it does not help
+        (lambda eps: 50 * eps, 9, False, [0.02]),  # there is no time
+        (lambda eps: 1e9 * eps, 2**12, True, [0.02]),  # it would take long, in vain
+        (lambda eps: 1e9 * eps, 9, True, [0.02, 0.02 / 16, 0.02 / 256, 0.02 / 4096, 1e-6]),  # no less eps is to be had
+    ],
+)
+def test_how_long_a_gap_is_pursued(missing, rounds, ended, steps):
+    """Costs of 1 with a reward of 1 more than is missing: 0.1 of the cost may be."""
+    tried = []
+
+    def attempt(eps, slack):
+        tried.append(eps)
+        assert slack == pytest.approx(2 * eps) or eps == 1e-6
+        return Attempt(len(tried), Certificate(1.0, 1.0 + missing(eps), 0.5, 2), 1, rounds, ended)
+
+    best, attempts = pursue(Goal(gap=0.1, reward=2.0), 0.02, 0.04, 1e-6, attempt)
+    assert tried == pytest.approx(steps)
+    assert attempts == len(tried)
+    assert best.found == (1 if missing(1) == missing(2) else len(tried))
 
 
 def test_a_large_reward_makes_a_plain_eps_useless():

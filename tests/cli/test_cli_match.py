@@ -161,6 +161,9 @@ def test_least_cost(run, tmp_path):
     facts = run("match", "costs.csv", "--minimize", "--reward", "6.5", "-a", "auction", "--gap", "0.01", "--json").json
     assert (facts["pairs"], facts["cost"], facts["reward"]) == (2, 6.0, 6.5)
     assert facts["gap"] <= 0.01
+    assert run("match", "costs.csv", "--minimize", "--reward", "3.5", "-o", "mates.txt").code == 0
+    assert run("verify", "costs.csv", "mates.txt", "--minimize", "--reward", "3.5", "-a", "suitor").code == 0
+    assert run("verify", "costs.csv", "mates.txt", "-a", "suitor").code == 1  # of weights it would be a poor one
     plain = run("match", "costs.csv", "--maximize", "--json").json
     assert plain == {**run("match", "costs.csv", "--json").json, "seconds": plain["seconds"]}
     assert "cost" not in plain

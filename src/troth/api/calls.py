@@ -230,7 +230,8 @@ def _pursue(
         with arrays_of(placed.graph.device) as xp:
             pairs = int(xp.count_nonzero(xp.asarray(result.mates) >= 0)) // 2
         result = result._replace(counts={**result.counts, "eps": eps})
-        return Attempt((result, place), proof, pairs, rounds is None or result.counts["rounds"] < rounds)
+        done = result.counts["rounds"]
+        return Attempt((result, place), proof, pairs, done, rounds is None or done < rounds)
 
     best, attempts = pursue(goal, chosen["eps"], chosen["slack"], LEAST_EPS, attempt)
     result, place = best.found

@@ -187,6 +187,12 @@ def refuse_reading(reading: Reading) -> None:
         raise TrothError("MPI ranks take weights as they are: say --weights and the like to troth convert")
 
 
+def refuse_costs(maximize: bool | None, reward: str | None, gap: str | None = None) -> None:
+    """The same of costs."""
+    if maximize is False or reward is not None or gap is not None:
+        raise TrothError("MPI ranks take weights as they are: leave --minimize, --reward and --gap out")
+
+
 def read_assignments(items: Iterable[str]) -> dict[str, str]:
     """What ``-O name=value`` says, in words.
 

@@ -103,8 +103,7 @@ def match(
     ask = partial(o.request_of, algorithm.value, device, options, **common)
     if is_for_ranks(algorithm.value, device):
         o.refuse_reading(reading)
-        if maximize is False or reward is not None or "gap" in options:
-            raise TrothError("MPI ranks take weights as they are: leave --minimize, --reward and --gap out")
+        o.refuse_costs(maximize, reward, options.get("gap"))
         from troth.cli._mpi import match_on_ranks
 
         match_on_ranks(graph, ask, certify, partition or "block", output, json)
