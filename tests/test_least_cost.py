@@ -207,12 +207,8 @@ def test_gaps_in_numbers():
 @pytest.mark.parametrize(
     ("missing", "rounds", "ended", "steps"),
     [
-        (
-            lambda eps: 50 * eps,
-            9,
-            True,
-            [0.02, 0.02 * 0.8 / 10, 0.02 * 0.8 / 10 / 2],
-        ),  # 1.0, then 0.08, then 0.04: near
+        (lambda eps: 50 * eps, 9, True, [0.02, 0.02 * 0.8 / 10]),  # 1.0 was missing, then 0.08
+        (lambda eps: 1.1 * eps**0.5, 9, True, [0.02, 0.01, 0.005]),  # steps are half at least
         (lambda eps: 0.5, 9, True, [0.02, 0.02 / 6.25, 0.02 / 6.25**2]),  # it does not help
         (lambda eps: 50 * eps, 9, False, [0.02]),  # there is no time
         (lambda eps: 1e9 * eps, 2**12, True, [0.02]),  # it would take long, in vain
@@ -220,7 +216,7 @@ def test_gaps_in_numbers():
     ],
 )
 def test_how_long_a_gap_is_pursued(missing, rounds, ended, steps):
-    """Costs of 1 with a reward of 1 more than is missing: 0.1 of the cost may be."""
+    """One pair, of cost 1 and worth 1: 0.1 of that may be missing."""
     tried = []
 
     def attempt(eps, slack):
