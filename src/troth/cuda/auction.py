@@ -215,6 +215,6 @@ def run(
     _polish(graph, order, seed, mate, paid, polish)
     complete(graph, order, mate)
     if clock is None:  # nothing is read back: the caller goes on while the kernels run
-        return Result(mate, {}, {})
+        return Result(mate, {}, {}, paid)
     seconds = {"kernels": clock.stop()}
-    return Result(mate, {"rounds": 0 if control is None else int(control[0])}, seconds)
+    return Result(mate, {"rounds": 0 if control is None else int(control[0])}, seconds, paid)
