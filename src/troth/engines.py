@@ -84,7 +84,7 @@ class Engine:
             raise TrothError(f"{self.algorithm}: {name}={value!r} is not accepted: give {error}") from None
 
 
-GATE_OPTIONS = ("weights", "symmetrize", "base", "seed", "columns")  # of as_graph
+GATE_OPTIONS = ("weights", "symmetrize", "base", "seed", "columns", "weight")  # of as_graph
 
 
 COUNT_OR_NONE = or_none(whole(0, text=True), "a whole number or none")

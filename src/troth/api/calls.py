@@ -12,7 +12,9 @@ from troth.api.request import Placed, Request, make_request, perform
 from troth.api.result import Matching
 from troth.arrays import arrays_of, to_device
 from troth.contract import Array, Progress, Result
+from troth.errors import TrothError
 from troth.graph import Graph
+from troth.validate import check_maximize
 
 
 def match(
@@ -24,6 +26,7 @@ def match(
     seed: int = 0,
     threads: int | None = None,
     certify: bool = False,
+    maximize: bool | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Matching:
@@ -51,6 +54,9 @@ def match(
         By default as many as there are cores and work for them; the result does not depend on it.
     certify : bool, optional
         Also compute a proof of how close to optimal this matching is (``Matching.certificate``).
+    maximize : bool, optional
+        True: heavier is better, whatever the weights are called. Not given, the same, but a graph whose weights have
+        the name of a cost, such as "distance", is refused.
     progress : callable, optional
         Called as ``progress(phase, done, total)`` now and then.
     **options : dict
@@ -81,7 +87,9 @@ def match(
     """
     request = make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options)
     start = perf_counter()
-    graph = as_graph(graph)
+    if check_maximize(maximize) is False:  # MERGE: least cost comes with the branch of assign; this refusal goes then
+        raise TrothError("maximize=False is not there yet: give weights of which more is better, such as 1 / cost")
+    graph = as_graph(graph, maximize=maximize)
     return match_graph(request, graph, certify=certify, progress=progress, gate=perf_counter() - start)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from troth.arrays import is_on_device
+from troth.errors import TrothError
 from troth.graph import Graph
 from troth.inputs import Edges, Matrix
 
@@ -16,8 +17,23 @@ WEIGHTS = ("keep", "abs", "unit", "random", "paper")
 SYMMETRIZE = ("max", "min", "sum", "mean")
 
 
-def make_graph(source: Matrix | Edges, *, weights: str = "keep", symmetrize: str | None = None, seed: int = 0) -> Graph:
+VALUELESS = ("unit", "random")  # the rules that do not look at the values
+
+
+def make_graph(
+    source: Matrix | Edges,
+    *,
+    weights: str = "keep",
+    symmetrize: str | None = None,
+    seed: int = 0,
+    maximize: bool | None = None,
+) -> Graph:
     """The graph of a matrix or of edges; the options are those of ``as_graph``, checked."""
+    if source.cost is not None and maximize is None and weights not in VALUELESS:
+        raise TrothError(
+            f"{source.where}: {source.cost}, of which less is better, but a heavy matching takes the most: say "
+            "maximize=False (--minimize) to pair at least cost, or maximize=True (--maximize) if more is better"
+        )
     array = getattr(source.matrix, "data", None) if isinstance(source, Matrix) else source.row
     if is_on_device(array):
         from troth.gate import device as gate

@@ -46,9 +46,13 @@ TABLES = (tables, parquet)
 
 
 def read_input(
-    path: str | os.PathLike[str], *, base: int | None = None, columns: tuple[str, ...] | None = None
+    path: str | os.PathLike[str],
+    *,
+    base: int | None = None,
+    columns: tuple[str, ...] | None = None,
+    weight: str | None = None,
 ) -> Matrix | Edges:
-    """Read a file into what the gate takes. ``base`` and ``columns`` are for tables."""
+    """Read a file into what the gate takes. ``base``, ``columns`` and ``weight`` are for tables."""
     path, base = Path(path), check_base(base)
     form = format_of(path)
     with refusing(path):
@@ -59,8 +63,8 @@ def read_input(
         if form is not csr and path.stat().st_size == 0:
             raise TrothError(f"{path}: the file is empty")
         if form in TABLES:
-            return form.read(path, base=base, columns=columns)
-        refuse_table_options(str(path), base, columns)
+            return form.read(path, base=base, columns=columns, weight=weight)
+        refuse_table_options(str(path), base, columns, weight)
         return form.read(path)
 
 

@@ -19,13 +19,15 @@ from troth.graph import Graph
 from troth.inputs import Edges
 from troth.io.atomic import create_binary
 from troth.io.text import BIG, INTEGER, TEXT, Cells, distinct_text, join_cells, scan, to_cells
-from troth.neighbours.tables import check_columns, choose_columns, decode, make_edges, well_known
+from troth.neighbours.tables import check_columns, choose_columns, cost_of, decode, make_edges, well_known
 
 COMMENTS = b"#%"
 CHUNK = 2**18  # rows formatted at a time
 
 
-def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None = None) -> Edges:
+def read(
+    path: Path, *, base: int | None = None, columns: Sequence[str] | None = None, weight: str | None = None
+) -> Edges:
     """Read a table in two passes over its bytes; text ids take one more and a sort."""
     columns, data = check_columns(columns), load(path)
     cells = scan(data, str(path), sep=_separator(data), comments=COMMENTS)
@@ -38,15 +40,16 @@ def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None =
         at = int(uneven[0])
         cells.refuse_line(int(rows[at]), f"{width[at]} cells, but the first row has {width[0]}")
     count = int(width[0])
-    names, notes = _header(cells, count, columns)
+    names, notes = _header(cells, count, [*(columns or ()), *([] if weight is None else [str(weight)])])
     first = count if names is not None else 0
-    source, target, weight = choose_columns(str(path), count, names, columns)
+    source, target, value = choose_columns(str(path), count, names, columns, weight)
     picks = [slice(first + column, None, count) for column in (source, target)]
     tail, head = _ids(cells, *picks)
     if tail.dtype.kind == "S" and all((cells.kind[pick] < BIG).all() for pick in picks):
         notes["padded"] = sum(int(np.count_nonzero(cells.padded[pick])) for pick in picks)
-    values = None if weight is None else cells.numbers(slice(first + weight, None, count))
-    return replace(make_edges(tail, head, values, base=base, where=str(path)), notes=notes)
+    values = None if value is None else cells.numbers(slice(first + value, None, count))
+    edges = make_edges(tail, head, values, base=base, where=str(path))
+    return replace(edges, notes=notes, cost=cost_of(names, value))
 
 
 def _separator(data: bytes) -> str:
@@ -56,7 +59,7 @@ def _separator(data: bytes) -> str:
     return next((sep for sep in ",;\t" if sep.encode() in bare), "")
 
 
-def _header(cells: Cells, count: int, columns: Sequence[str] | None) -> tuple[list[str] | None, dict[str, int]]:
+def _header(cells: Cells, count: int, asked: Sequence[str]) -> tuple[list[str] | None, dict[str, int]]:
     """The names in the first row, None where it is an edge, and a note where that is a guess.
 
     The row is a header where it has a name that was asked for, and where all of it is text and either two of the names
@@ -67,7 +70,7 @@ def _header(cells: Cells, count: int, columns: Sequence[str] | None) -> tuple[li
     if not (above == TEXT).any():
         return None, {}
     names = decode(cells.names(slice(count))[0], cells.where).tolist()
-    if columns is not None and set(names) & set(columns):
+    if set(names) & set(asked):
         return names, {}
     ends = well_known(names)
     if (above != TEXT).any():
