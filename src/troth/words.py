@@ -11,8 +11,22 @@ BEST_P = 0.53406  # the probability of blue at which a round of blue-red matches
 GPU_SUITOR_VARIANTS = ("nosync", "synclb", "syncnolb", "hybrid")  # of Naim et al.
 # A name with one of these words in it is that of a cost: less of it is better.
 COST_WORDS = frozenset(
-    "cost costs distance distances dist length lengths len dissimilarity price fare penalty expense duration latency "
-    "delay traveltime km miles metres meters".split()
+    (
+        *("cost", "costs", "distance", "distances", "dist", "length", "lengths", "len", "dissimilarity", "price"),
+        *(
+            "fare",
+            "penalty",
+            "expense",
+            "duration",
+            "latency",
+            "delay",
+            "traveltime",
+            "km",
+            "miles",
+            "metres",
+            "meters",
+        ),
+    )
 )
 
 

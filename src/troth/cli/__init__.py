@@ -34,8 +34,10 @@ def main(args: Sequence[str] | None = None) -> int:
     except TrothError as error:
         return refuse(error)
     except usage_error as error:
+        from troth.cli._usage import plain_words
+
         command = error.ctx.command_path if error.ctx else "troth"
-        return refuse(f"{error.format_message()} (see {command} --help)")
+        return refuse(f"{plain_words(error.format_message())} (see {command} --help)")
     except MemoryError:
         return refuse("not enough memory")
     except (KeyboardInterrupt, typer.Abort):  # which of the two, or the code 130, depends on typer's version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import wraps
 from inspect import Signature, signature
@@ -108,6 +108,10 @@ class Reading:
     columns: Annotated[
         str | None, typer.Option(metavar="A,B,W", help="Names of a table's source, target and weight columns.")
     ] = None
+    maximize: Annotated[
+        bool | None,
+        typer.Option("--maximize", help="Heavier is better, even if a column's name, such as distance, means a cost."),
+    ] = None
 
 
 AS_IT_IS = Reading()
@@ -138,7 +142,7 @@ def read_graph(name: str, reading: Reading, seed: int) -> Graph:
 
 def refuse_reading(reading: Reading) -> None:
     """MPI ranks do not pass through the gate, so what ``read_graph`` would do has to be done before."""
-    if reading != AS_IT_IS:
+    if replace(reading, maximize=None) != AS_IT_IS:  # what ranks read has no names that could mean a cost
         raise TrothError("MPI ranks take weights as they are: say --weights and the like to troth convert")
 
 
@@ -184,6 +188,20 @@ def request_of(
             able = ", ".join(f"{row.algorithm} on {row.device}" for row in TABLE if "gpu_threads" in row.options)
             raise TrothError(f"{algorithm} on {engine.device} takes no --gpu-threads: choose {able}, or leave it out")
     return make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options, no_ranks=no_ranks)
+
+
+def refuse_ranks(remedy: str) -> None:
+    """Refuse to be one of several processes that mpiexec started, of which each would do all and write the same file.
+
+    All of them come to this, and rank 0 says it.
+    """
+    from troth.ranks.job import AgreedError, launched_together
+
+    if said := launched_together():
+        raise AgreedError(
+            f"mpiexec or srun started several processes ({said}), of which each would do all of the work and write the "
+            f"same files: {remedy}"
+        )
 
 
 def check_output(path: Path, graph: bool = False, source: str | None = None) -> None:

@@ -99,6 +99,7 @@ def match(
 
         match_on_ranks(graph, ask, certify, partition or "block", output, json)
         return
+    o.refuse_ranks("say --device mpi, so that they share the work, or leave mpiexec out")
     request = ask()
     if partition is not None:
         raise TrothError("--partition is for --device mpi: leave it out")

@@ -63,6 +63,7 @@ def verify(
     elif partition is not None:
         raise TrothError("--partition is for --device mpi: leave it out")
     else:
+        o.refuse_ranks("say --device mpi, so that they share the work, or leave mpiexec out")
         clock = Clock()
         with waiting("reading") as report:
             mate = read_mates(mates)
