@@ -137,10 +137,7 @@ class Matching:
           source target  weight
         0    bob     cy       3
         """
-        source, target = to_host(self.edges()).T
-        mate, held = (to_host(array) for array in checked_mates(self.graph, self))
-        held = held.view(self.graph.weights.dtype)
-        return edges_to_table(source, target, held[mate > np.arange(len(mate))], like)
+        return edges_to_table(*pair_columns(self), like)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the mates, in types that JSON has.
@@ -190,3 +187,10 @@ class Matching:
         facts |= {"algorithm": self.algorithm, "device": self.device}
         rows = "".join(f"<tr><th>{name}</th><td>{escape(fact)}</td></tr>" for name, fact in facts.items())
         return f"<table><caption>Matching of {self.graph.n:,} vertices</caption>{rows}</table>"
+
+
+def pair_columns(m: Matching) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The pairs as three arrays on the host: the two ids, and the weight."""
+    source, target = to_host(m.edges()).T
+    mate, held = (to_host(array) for array in checked_mates(m.graph, m))
+    return source, target, held.view(m.graph.weights.dtype)[mate > np.arange(len(mate))]

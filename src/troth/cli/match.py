@@ -67,7 +67,13 @@ def match(
     option: o.Assignments = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the mates: line v holds v's mate or -1."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the mates, line v holds v's mate or -1; where FILE ends in .csv, .tsv or .parquet, the pairs "
+            "as source,target,weight, by the ids of the input.",
+        ),
     ] = None,
     reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
@@ -75,20 +81,22 @@ def match(
     """Pick edges, no two sharing a vertex, of large total weight.
 
     suitor, locally-dominant, handshake and greedy give one and the same matching, at least half of the optimum, for any
-    number of threads and on every device; auction gives one that is near the optimum. Prints a summary; the mates go to
-    a file.
+    number of threads and on every device; auction gives one that is near the optimum. Prints a summary; the mates
+    or the pairs go to a file.
 
     \b
     Examples:
       troth match graph.mtx.gz
       troth match laplacian.mtx --weights abs --certify -o mates.txt
+      troth match likes.csv -o pairs.csv
       troth match graph.mtx.gz -a auction -O eps=0.01 -O rounds=none --certify
       troth match rmat:scale=20,seed=1 -a blue-red -O mode=random -O p=0.5 --seed 7
       troth match input1.mtx -a handshake --ties low --device cuda --gpu-threads 1024 -o match1.txt
       mpiexec -n 4 troth match graph.csr --device mpi --partition block -o mates.txt
     """
     from troth.api.calls import match_graph
-    from troth.io import write_mates
+    from troth.api.result import pair_columns
+    from troth.io import check_pairs, is_pairs_file, write_mates, write_pairs
 
     options = o.read_assignments(option or ())
     common: dict[str, Any] = {"ties": ties.value, "seed": seed, "threads": threads, "gpu_threads": gpu_threads}
@@ -109,12 +117,18 @@ def match(
     with waiting("reading") as report:
         g = o.read_graph(graph, reading, seed)
         clock.lap("read")
+        pairs = output is not None and is_pairs_file(output)
+        if output is not None and pairs:
+            check_pairs(output, g.ids)
         report("matching")
         m = match_graph(request, g, certify=certify, progress=report)
         if output is not None:
             report("writing")
             clock.lap("match")
-            write_mates(m.mate, output)
+            if pairs:
+                write_pairs([pair_columns(m)], output)
+            else:
+                write_mates(m.mate, output)
             clock.lap("write")
     facts = {**graph_facts(graph, g), **m.to_dict()}
     stats = facts.pop("stats")

@@ -26,8 +26,19 @@ from troth.inputs import Edges, Matrix, check_base, refuse_table_options
 from troth.io import csr, matrixmarket, metis, npz, parquet, tables
 from troth.io.atomic import atomic_path
 from troth.io.mates import read_mates, write_mates
+from troth.io.pairs import check_pairs, is_pairs_file, read_pairs, write_pairs
 
-__all__ = ["atomic_path", "read_input", "read_mates", "write_graph", "write_mates"]
+__all__ = [
+    "atomic_path",
+    "check_pairs",
+    "is_pairs_file",
+    "read_input",
+    "read_mates",
+    "read_pairs",
+    "write_graph",
+    "write_mates",
+    "write_pairs",
+]
 
 FORMATS = {
     ".mtx": matrixmarket,

@@ -7,9 +7,10 @@ Which columns are meant and how ids become vertices is the same as for tables in
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,31 @@ def read(
     path: Path, *, base: int | None = None, columns: Sequence[str] | None = None, weight: str | None = None
 ) -> Edges:
     """Read a table in two passes over its bytes; text ids take one more and a sort."""
-    columns, data = check_columns(columns), load(path)
+    columns = check_columns(columns)
+    cells, names, notes, count, first = _rows(path, [*(columns or ()), *([] if weight is None else [str(weight)])])
+    source, target, value = choose_columns(str(path), count, names, columns, weight)
+    picks = [slice(first + column, None, count) for column in (source, target)]
+    tail, head = _ids(cells, *picks)
+    if tail.dtype.kind == "S" and all((cells.kind[pick] < BIG).all() for pick in picks):
+        notes["padded"] = sum(int(np.count_nonzero(cells.padded[pick])) for pick in picks)
+    values = None if value is None else cells.numbers(slice(first + value, None, count))
+    edges = make_edges(tail, head, values, base=base, where=str(path))
+    return replace(edges, notes=notes, cost=cost_of(names, value))
+
+
+def read_ends(path: Path, text: bool) -> list[np.ndarray]:
+    """The two columns of ids of a table, as text or as numbers; nothing else is looked at."""
+    cells, names, _, count, first = _rows(path, ())
+    source, target, _ = choose_columns(str(path), count, names, None)
+    picks = [slice(first + column, None, count) for column in (source, target)]
+    if text:
+        return [decode(column, str(path)) for column in cells.names(*picks)]
+    return [cells.numbers(pick) for pick in picks]
+
+
+def _rows(path: Path, asked: Sequence[str]) -> tuple[Cells, list[str] | None, dict[str, int], int, int]:
+    """The cells of a table, the names of its columns, notes, how many columns there are, and its first cell below."""
+    data = load(path)
     cells = scan(data, str(path), sep=_separator(data), comments=COMMENTS)
     rows = np.flatnonzero(np.diff(cells.line_start))
     if rows.size == 0:
@@ -40,16 +65,8 @@ def read(
         at = int(uneven[0])
         cells.refuse_line(int(rows[at]), f"{width[at]} cells, but the first row has {width[0]}")
     count = int(width[0])
-    names, notes = _header(cells, count, [*(columns or ()), *([] if weight is None else [str(weight)])])
-    first = count if names is not None else 0
-    source, target, value = choose_columns(str(path), count, names, columns, weight)
-    picks = [slice(first + column, None, count) for column in (source, target)]
-    tail, head = _ids(cells, *picks)
-    if tail.dtype.kind == "S" and all((cells.kind[pick] < BIG).all() for pick in picks):
-        notes["padded"] = sum(int(np.count_nonzero(cells.padded[pick])) for pick in picks)
-    values = None if value is None else cells.numbers(slice(first + value, None, count))
-    edges = make_edges(tail, head, values, base=base, where=str(path))
-    return replace(edges, notes=notes, cost=cost_of(names, value))
+    names, notes = _header(cells, count, asked)
+    return cells, names, notes, count, count if names is not None else 0
 
 
 def _separator(data: bytes) -> str:
@@ -97,19 +114,30 @@ def write(graph: Graph, path: Path) -> None:
     ``.csv`` and ``.tsv`` get a header, the others blanks and none. A table has no room for isolated vertices. What
     would not read back is refused.
     """
-    suffix = next(suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz")
-    sep = {".csv": ",", ".tsv": "\t"}.get(suffix, " ")
+    sep = separator_of(path)
     if sep == " " and graph.m == 0:
-        raise TrothError(f"a graph without edges is an empty {suffix} file, which nothing reads: write .csv or .mtx")
+        raise TrothError("a graph without edges is an empty file, which nothing reads: write .csv or .mtx")
     check_ids(graph)
     with create_binary(path) as stream:
-        if sep != " ":
-            stream.write(f"source{sep}target{sep}weight\n".encode())
-        for source, target, weight in edge_chunks(graph):
-            columns = [_quoted(to_cells(column)) for column in (source, target, weight)]
-            cells = np.column_stack([column.astype(f"S{max(c.dtype.itemsize for c in columns)}") for column in columns])
-            tails = np.tile(np.frombuffer(f"{sep}{sep}\n".encode(), np.uint8), len(source))
-            stream.write(join_cells(cells.ravel(), tails))
+        write_rows(stream, sep, ("source", "target", "weight") if sep != " " else (), edge_chunks(graph))
+
+
+def separator_of(path: Path) -> str:
+    """What stands between the cells of a file by its extension."""
+    suffix = next(suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz")
+    return {".csv": ",", ".tsv": "\t"}.get(suffix, " ")
+
+
+def write_rows(stream: Any, sep: str, header: Sequence[str], chunks: Iterable[Sequence[np.ndarray]]) -> None:
+    """Write columns that come some rows at a time, below a header if there is one."""
+    if header:
+        stream.write((sep.join(header) + "\n").encode())
+    parts = ([column[at : at + CHUNK] for column in chunk] for chunk in chunks for at in range(0, len(chunk[0]), CHUNK))
+    for part in parts:
+        columns = [_quoted(to_cells(column)) for column in part]
+        cells = np.column_stack([column.astype(f"S{max(c.dtype.itemsize for c in columns)}") for column in columns])
+        ends = sep * (len(columns) - 1) + "\n"
+        stream.write(join_cells(cells.ravel(), np.tile(np.frombuffer(ends.encode(), np.uint8), len(cells))))
 
 
 def check_ids(graph: Graph, typed: bool = False) -> None:

@@ -280,16 +280,31 @@ def table_to_edges(
     where = where or f"the {package} table"
     if not package or not hasattr(table, "shape") or not hasattr(table, "columns"):  # a lazy frame has no shape
         raise TrothError(f"{type(table).__name__} is not a table: give a pandas or polars DataFrame or a pyarrow Table")
-    names = [str(name) for name in (table.schema.names if package == "pyarrow" else table.columns)]
+    names = _names(table, package)
     source, target, value = choose_columns(where, len(names), names, check_columns(columns), weight)
+    values = None if value is None else _checked(table, package, value, _weights, where)
+    tail, head = (_checked(table, package, place, _ids, where) for place in (source, target))
+    return replace(make_edges(tail, head, values, base=base, where=where), cost=cost_of(names, value))
 
-    def column(place: int, checked: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        with refusing(f"{where}: column {names[place]!r}", Exception):  # each package has exceptions of its own
-            return checked(_column(table, package, place))
 
-    values = None if value is None else column(value, _weights)
-    edges = make_edges(column(source, _ids), column(target, _ids), values, base=base, where=where)
-    return replace(edges, cost=cost_of(names, value))
+def ids_of_table(table: Any, where: str) -> list[np.ndarray]:
+    """The two columns of ids; nothing else is looked at."""
+    package = package_of(table)
+    names = _names(table, package)
+    ends = choose_columns(where, len(names), names, None)[:2]
+    return [_checked(table, package, place, _ids, where) for place in ends]
+
+
+def _names(table: Any, package: str) -> list[str]:
+    return [str(name) for name in (table.schema.names if package == "pyarrow" else table.columns)]
+
+
+def _checked(table: Any, package: str, place: int, check: Callable[[np.ndarray], np.ndarray], where: str) -> np.ndarray:
+    """One column as an array that has passed a check."""
+    with refusing(
+        f"{where}: column {_names(table, package)[place]!r}", Exception
+    ):  # packages have exceptions of their own
+        return check(_column(table, package, place))
 
 
 def _ids(column: np.ndarray) -> np.ndarray:
