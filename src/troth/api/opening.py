@@ -116,13 +116,14 @@ def read(
     columns: tuple[str, ...] | None = None,
     weight: str | None = None,
     maximize: bool | None = None,
+    format: str | None = None,
 ) -> Graph:
     """Read a graph from a file, or make one of a family such as ``rmat:scale=18,edgefactor=16,seed=1``.
 
     Parameters
     ----------
     source : str or path
-        A path whose extension is a known format, or the name of a family with its parameters.
+        A path whose extension is a known format, or the name of a family with its parameters. "-" is standard input.
     weights : str, optional
         As in ``as_graph``, and so are the others.
     symmetrize : str, optional
@@ -137,6 +138,9 @@ def read(
         Name of a table's weight column alone.
     maximize : bool, optional
         Whether more is better; to be said where a column's name means a cost.
+    format : str, optional
+        The format, in place of the extension: "mtx", "graph" (or "metis"), "npz", "csr", "csv", "tsv", "txt",
+        "edgelist", "snap" or "parquet". Of standard input it is recognised, but for METIS.
 
     Returns
     -------
@@ -160,11 +164,13 @@ def read(
 
         if is_spec(source) or (re.fullmatch(r"[^/\\]+:[^/\\]+=[^/\\]*", source) and not os.path.exists(source)):
             refuse_table_options(f"family {source!r}", base, columns, weight)
+            if format is not None:
+                raise TrothError(f"family {source!r}: format is that of a file; leave it out")
             return as_graph(from_spec(source), weights=weights, symmetrize=symmetrize, seed=seed)
     from troth.io import read_input
 
     with refusing(source):
-        made = read_input(source, base=base, columns=columns, weight=weight)
+        made = read_input(source, base=base, columns=columns, weight=weight, format=format)
         return make_graph(made, weights=weights, symmetrize=symmetrize, seed=seed, maximize=maximize)
 
 

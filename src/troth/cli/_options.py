@@ -31,7 +31,10 @@ Merge = StrEnum("Merge", ["max", "min", "sum", "mean"])
 
 COMMON = ("weights", "symmetrize", "base", "columns", "seed", "ties", "threads", "algorithm", "device")  # all take --
 
-GraphName = Annotated[str, typer.Argument(metavar="GRAPH", help="A file, a .csr folder, or a family: rmat:scale=18.")]
+GraphName = Annotated[
+    str,
+    typer.Argument(metavar="GRAPH", help="A file, a .csr folder, a family: rmat:scale=18, or - for standard input."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 SeedOption = Annotated[
@@ -107,6 +110,14 @@ class Reading:
     ] = None
     columns: Annotated[
         str | None, typer.Option(metavar="A,B,W", help="Names of a table's source, target and weight columns.")
+    ] = None
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What GRAPH is, whatever its extension: mtx, graph, npz, csv, tsv, txt, snap, parquet. "
+            "[default: by the extension; of standard input by how it begins, else a table]",
+        ),
     ] = None
     maximize: Annotated[
         bool | None,

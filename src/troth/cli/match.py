@@ -89,6 +89,7 @@ def match(
       troth match graph.mtx.gz
       troth match laplacian.mtx --weights abs --certify -o mates.txt
       troth match likes.csv -o pairs.csv
+      zcat edges.csv.gz | troth match - -o pairs.csv
       troth match graph.mtx.gz -a auction -O eps=0.01 -O rounds=none --certify
       troth match rmat:scale=20,seed=1 -a blue-red -O mode=random -O p=0.5 --seed 7
       troth match input1.mtx -a handshake --ties low --device cuda --gpu-threads 1024 -o match1.txt
