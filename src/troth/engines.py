@@ -76,7 +76,8 @@ class Engine:
     def _read(self, name: str, value: Any) -> Any:
         if name not in self.options:
             able = dict.fromkeys(_called(row, self) for row in TABLE if name in row.options)
-            hint = f" ({', '.join(able)} has it)" if able else did_you_mean(name, (*self.options, *CALL_OPTIONS))
+            has = "has" if len(able) == 1 else "have"
+            hint = f" ({', '.join(able)} {has} it)" if able else did_you_mean(name, (*self.options, *CALL_OPTIONS))
             known = f"its options are {', '.join(self.options) or 'none'}"
             remedy = f"give troth.as_graph(g, {name}=...)" if name in GATE_OPTIONS else known
             raise TrothError(f"{self.algorithm} on {self.device} has no option {name!r}{hint}: {remedy}")
