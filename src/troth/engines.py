@@ -75,24 +75,26 @@ class Engine:
 
     def _read(self, name: str, value: Any) -> Any:
         if name not in self.options:
-            able = dict.fromkeys(_called(row, self) for row in TABLE if name in row.options)
-            has = "has" if len(able) == 1 else "have"
-            hint = f" ({', '.join(able)} {has} it)" if able else did_you_mean(name, (*self.options, *CALL_OPTIONS))
             known = f"its options are {', '.join(self.options) or 'none'}"
             remedy = f"give troth.as_graph(g, {name}=...)" if name in GATE_OPTIONS else known
-            raise TrothError(f"{self.algorithm} on {self.device} has no option {name!r}{hint}: {remedy}")
+            raise TrothError(f"{self.algorithm} on {self.device} has no option {name!r}{self._hint(name)}: {remedy}")
         try:
             return self.options[name].read(value)
         except ValueError as error:
             raise TrothError(f"{self.algorithm}: {name}={value!r} is not accepted: give {error}") from None
 
+    def _hint(self, name: str) -> str:
+        """Who has an option that this engine lacks, or the option that is most like it, in brackets."""
+        if name in (*GATE_OPTIONS, *CALL_OPTIONS):
+            return ""
+        rows = [row for row in TABLE if name in row.options]
+        able = [row.algorithm + (f" on {row.device}" if row.algorithm == self.algorithm else "") for row in rows]
+        if not able:
+            return did_you_mean(name, (*self.options, *CALL_OPTIONS))
+        return f" ({', '.join(dict.fromkeys(able))} {'has' if len(set(able)) == 1 else 'have'} it)"
 
-def _called(row: Engine, beside: Engine) -> str:
-    """A row by its algorithm, or its device too where that is the difference."""
-    return row.algorithm if row.algorithm != beside.algorithm else f"{row.algorithm} on {row.device}"
 
-
-GATE_OPTIONS = ("weights", "symmetrize", "base", "seed", "columns", "weight")  # of as_graph
+GATE_OPTIONS = ("weights", "symmetrize", "base", "seed", "columns", "weight", "maximize")  # of as_graph
 CALL_OPTIONS = ("algorithm", "device", "ties", "seed", "threads", "certify", "maximize", "progress")  # of match
 
 
