@@ -167,8 +167,3 @@ def check_seed(seed: Any) -> int:
         return index(seed)
     except TypeError:
         raise TrothError(f"seed={seed!r} is not a whole number: give one, such as 0") from None
-
-
-def check_maximize(maximize: Any) -> bool | None:
-    """Whether more is better: True, False, or None where it was not said."""
-    return check_word("maximize", maximize, (None, True, False))

@@ -18,10 +18,11 @@ from troth.arrays import is_on_device, packages_of, plain
 from troth.errors import TrothError
 from troth.files import refusing
 from troth.gate.entry import SYMMETRIZE, WEIGHTS, make_graph
+from troth.gate.worth import LeastCost, read_purpose
 from troth.graph import Graph
 from troth.inputs import Edges, Matrix, check_base, refuse_table_options
 from troth.neighbours.scipy import looks_like_distances
-from troth.validate import check_maximize, check_seed, check_word
+from troth.validate import check_seed, check_word
 
 # Of a matrix that ``scipy.spatial`` may have made.
 ZERO_TO_ITSELF = "every vertex has a stored 0 on the diagonal, as in a matrix of distances"
@@ -37,6 +38,7 @@ def as_graph(
     columns: tuple[str, ...] | None = None,
     weight: str | None = None,
     maximize: bool | None = None,
+    reward: float | None = None,
 ) -> Graph:
     """Turn what people already have into a ``Graph``.
 
@@ -65,9 +67,12 @@ def as_graph(
         Name of the weight alone: the edge attribute of a NetworkX graph ("weight" if not given) or of a ``Data``
         ("edge_weight", or an "edge_attr" of one column), or the column of a table.
     maximize : bool, optional
-        True: the values are weights, more is better. False: they are costs, kept as they are for a ``match`` that is
-        told so too. By default they are weights, but names that mean a cost, such as "distance", are refused, and so
-        are matrices in which every vertex has a stored distance of 0 to itself, as those of ``scipy.spatial``.
+        True: the values are weights, more is better. By default the same, but names that mean a cost, such as
+        "distance", are refused, and so are matrices in which every vertex has a stored distance of 0 to itself, as
+        those of ``scipy.spatial``. False: they are costs, and become ``reward - cost``. Edges that cost the reward or
+        more are dropped.
+    reward : int or float, optional
+        What costs are taken from; by default the largest cost.
 
     Returns
     -------
@@ -79,6 +84,10 @@ def as_graph(
     One pass over a clean matrix; O(n + m) otherwise. Repeated entries of a matrix add up, as SciPy means them; repeated
     edges of a table are parallel edges, of which the heaviest stays. Edges of weight <= 0 are dropped.
 
+    With ``maximize=False`` all this is done to costs, negative ones and zeros too: repeated entries of a matrix and its
+    two directions are combined, of parallel edges the cheapest stays, and then costs become worth. Whole costs stay
+    whole where the reward is; all others become float64.
+
     Examples
     --------
     >>> import numpy as np
@@ -86,24 +95,25 @@ def as_graph(
     >>> g, g.notes
     (Graph(n=3, m=2, weights=float64), {'loops': 1})
     """
+    purpose = read_purpose(maximize, reward)
     plain = weights == "keep" and symmetrize is None and base is None and columns is None and weight is None
     if isinstance(obj, Graph) and plain:
-        return obj
+        return obj if purpose is None else _graph_of_costs(obj, purpose)
     if isinstance(obj, (str, PathLike)):
         options: dict[str, Any] = {"weights": weights, "symmetrize": symmetrize, "base": base, "seed": seed}
-        return read(obj, **options, columns=columns, weight=weight, maximize=maximize)
+        return read(obj, **options, columns=columns, weight=weight, maximize=maximize, reward=reward)
     check_word("weights", weights, WEIGHTS)
     check_word("symmetrize", symmetrize, (None, *SYMMETRIZE))
     base, seed = check_base(base), check_seed(seed)
     if isinstance(obj, Graph):
         refuse_table_options("the Graph", base, columns, weight)
         if weights == "keep":
-            return obj
-        again = make_graph(obj.to_matrix(), weights=weights, seed=seed)
+            return obj if purpose is None else _graph_of_costs(obj, purpose)
+        again = make_graph(obj.to_matrix(), weights=weights, seed=seed, purpose=purpose)
         return again.replaced(notes={**obj.notes, **again.notes})
-    check_maximize(maximize)
     source = obj if isinstance(obj, (Matrix, Edges)) else _recognise(obj, base, columns, weight)
-    return make_graph(source, weights=weights, symmetrize=symmetrize, seed=seed, maximize=maximize)
+    said = maximize is not None
+    return make_graph(source, weights=weights, symmetrize=symmetrize, seed=seed, purpose=purpose, said=said)
 
 
 def read(
@@ -116,6 +126,7 @@ def read(
     columns: tuple[str, ...] | None = None,
     weight: str | None = None,
     maximize: bool | None = None,
+    reward: float | None = None,
     format: str | None = None,
 ) -> Graph:
     """Read a graph from a file, or make one of a family such as ``rmat:scale=18,edgefactor=16,seed=1``.
@@ -137,7 +148,10 @@ def read(
     weight : str, optional
         Name of a table's weight column alone.
     maximize : bool, optional
-        Whether more is better; to be said where a column's name means a cost.
+        Whether more is better; to be said where a column's name means a cost. False: the weights are costs, and become
+        ``reward - cost``.
+    reward : int or float, optional
+        What costs are taken from; by default the largest cost.
     format : str, optional
         The format, in place of the extension: "mtx", "graph" (or "metis"), "npz", "csr", "csv", "tsv", "txt",
         "edgelist", "snap" or "parquet". Of standard input it is recognised, but for METIS.
@@ -157,8 +171,7 @@ def read(
     """
     check_word("weights", weights, WEIGHTS)
     check_word("symmetrize", symmetrize, (None, *SYMMETRIZE))
-    base, seed = check_base(base), check_seed(seed)
-    check_maximize(maximize)
+    base, seed, purpose = check_base(base), check_seed(seed), read_purpose(maximize, reward)
     if isinstance(source, str):
         from troth.families import from_spec, is_spec
 
@@ -166,12 +179,26 @@ def read(
             refuse_table_options(f"family {source!r}", base, columns, weight)
             if format is not None:
                 raise TrothError(f"family {source!r}: format is that of a file; leave it out")
-            return as_graph(from_spec(source), weights=weights, symmetrize=symmetrize, seed=seed)
+            family = from_spec(source)
+            return as_graph(family, weights=weights, symmetrize=symmetrize, seed=seed, maximize=maximize, reward=reward)
     from troth.io import read_input
 
     with refusing(source):
         made = read_input(source, base=base, columns=columns, weight=weight, format=format)
-        return make_graph(made, weights=weights, symmetrize=symmetrize, seed=seed, maximize=maximize)
+        said = maximize is not None
+        return make_graph(made, weights=weights, symmetrize=symmetrize, seed=seed, purpose=purpose, said=said)
+
+
+def _graph_of_costs(graph: Graph, purpose: LeastCost) -> Graph:
+    """The graph whose weights are costs; itself where they were taken for costs before."""
+    if graph.reward is None:
+        again = make_graph(graph.to_matrix(), purpose=purpose)
+        return again.replaced(notes={**graph.notes, **again.notes})
+    if purpose.reward not in (None, graph.reward):
+        raise TrothError(
+            f"the Graph: its weights are {graph.reward} - cost already; for reward={purpose.reward} give the costs"
+        )
+    return graph
 
 
 def write(graph: Any, path: str | PathLike[str]) -> None:

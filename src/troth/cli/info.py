@@ -28,7 +28,8 @@ def info(
       troth info edges.csv --columns from,to,score --json
     """
     with waiting("reading"):
-        g = o.read_graph(graph, replace(reading, maximize=True), seed)  # nothing is matched: a cost is as good
+        said = replace(reading, maximize=reading.maximize is not False)  # nothing is matched: costs are shown as such
+        g = o.read_graph(graph, said, seed)
     facts = {**graph_facts(graph, g), **_facts(g)}
     least, mean, greatest = facts["degree"].values()
     span = facts["weight_range"]

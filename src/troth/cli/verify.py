@@ -31,6 +31,7 @@ def verify(
     threads: o.ThreadsOption = None,
     partition: o.PartitionOption = None,
     seed: o.SeedOption = 0,
+    reward: o.RewardOption = None,
     reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
 ) -> None:
@@ -45,15 +46,17 @@ def verify(
       troth verify graph.mtx.gz mates.txt
       troth verify likes.csv pairs.csv
       troth verify graph.mtx.gz mates.txt --algorithm suitor --no-certify
+      troth verify distances.csv mates.txt --minimize --reward 3.5
       mpiexec -n 4 troth verify graph.csr mates.txt --device mpi
     """
     import troth
     from troth.engines import promises_dominance
     from troth.io import is_pairs_file, read_mates, read_pairs
 
-    promised = algorithm is not None and promises_dominance(algorithm)
+    promised, worth = algorithm is not None and promises_dominance(algorithm), o.read_reward(reward)
     if device == "mpi":
         o.refuse_reading(reading)
+        o.refuse_costs(reading.maximize, reward)
         if threads is not None:
             raise TrothError("--threads is for --device cpu: a rank checks its part by one thread")
         from troth.cli._mpi import verify_on_ranks
@@ -68,7 +71,7 @@ def verify(
         clock = Clock()
         with waiting("reading") as report:
             told = None if is_pairs_file(mates) else read_mates(mates)
-            g = o.read_graph(graph, reading, seed)
+            g = o.read_graph(graph, reading, seed, worth)
             if told is None:
                 told = read_pairs(mates, text=g.ids is not None and g.ids.dtype.kind not in "iu")
             clock.lap("read")

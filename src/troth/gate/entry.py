@@ -10,13 +10,12 @@ import numpy as np
 
 from troth.arrays import is_on_device
 from troth.errors import TrothError
+from troth.gate.worth import LeastCost
 from troth.graph import Graph
 from troth.inputs import Edges, Matrix
 
 WEIGHTS = ("keep", "abs", "unit", "random", "paper")
 SYMMETRIZE = ("max", "min", "sum", "mean")
-
-
 VALUELESS = ("unit", "random")  # the rules that do not look at the values
 
 
@@ -26,10 +25,14 @@ def make_graph(
     weights: str = "keep",
     symmetrize: str | None = None,
     seed: int = 0,
-    maximize: bool | None = None,
+    purpose: LeastCost | None = None,
+    said: bool = False,
 ) -> Graph:
-    """The graph of a matrix or of edges; the options are those of ``as_graph``, checked."""
-    if source.cost is not None and maximize is None and weights not in VALUELESS:
+    """The graph of a matrix or of edges; the options are those of ``as_graph``, checked.
+
+    ``said``: the user said whether more is better.
+    """
+    if source.cost is not None and not said and purpose is None and weights not in VALUELESS:
         raise TrothError(
             f"{source.where}: {source.cost}, of which less is better, but a heavy matching takes the most: say "
             "maximize=False (--minimize) to pair at least cost, or maximize=True (--maximize) if more is better"
@@ -41,5 +44,5 @@ def make_graph(
         from troth.gate import host as gate  # type: ignore[no-redef]
     number = np.uint64(seed % 2**64)
     if isinstance(source, Matrix):
-        return gate.from_matrix(source, weights, symmetrize, number)
-    return gate.from_edges(source, weights, number)
+        return gate.from_matrix(source, weights, symmetrize, number, purpose)
+    return gate.from_edges(source, weights, number, purpose)

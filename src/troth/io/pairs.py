@@ -19,7 +19,6 @@ from troth.io.atomic import atomic_path, create_binary
 from troth.io.text import as_text, distinct_text
 from troth.neighbours.tables import ids_of_table, require
 
-COLUMNS = ("source", "target", "weight")
 FORMATS = (".csv", ".tsv", ".parquet")
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -48,8 +47,10 @@ def check_pairs(path: str | os.PathLike[str], ids: np.ndarray | None = None) -> 
             raise TrothError(f"{path}: id {name!r} would not read back from it; write the mates to a .txt file")
 
 
-def write_pairs(chunks: Iterable[Chunk], path: str | os.PathLike[str]) -> None:
+def write_pairs(chunks: Iterable[Chunk], path: str | os.PathLike[str], name: str = "weight") -> None:
     """Write pairs that come as some sources, targets and weights at a time, whole or not at all.
+
+    ``name`` is that of the third column: "weight" or "cost".
 
     Examples
     --------
@@ -59,16 +60,16 @@ def write_pairs(chunks: Iterable[Chunk], path: str | os.PathLike[str]) -> None:
     >>> path.read_text(), read_pairs(path, text=True).tolist()
     ('source,target,weight\\nbob,cy,3\\n', [['bob', 'cy']])
     """
-    path = Path(path)
+    path, header = Path(path), ("source", "target", name)
     with atomic_path(path) as temporary:
         if path.suffix.lower() == ".parquet":
             pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
             columns = [np.concatenate(parts) for parts in zip(*chunks, strict=True)]
             columns[:2] = (as_text(ends) if ends.dtype.kind not in "iu" else ends for ends in columns[:2])
-            parquet.write_table(pyarrow.table(dict(zip(COLUMNS, columns, strict=True))), temporary)
+            parquet.write_table(pyarrow.table(dict(zip(header, columns, strict=True))), temporary)
             return
         with create_binary(temporary) as stream:
-            tables.write_rows(stream, tables.separator_of(path), COLUMNS, chunks)
+            tables.write_rows(stream, tables.separator_of(path), header, chunks)
 
 
 def read_pairs(path: str | os.PathLike[str], text: bool = False) -> np.ndarray:
