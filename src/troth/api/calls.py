@@ -68,7 +68,8 @@ def match(
     certify : bool, optional
         Also compute a proof of how close to optimal this matching is (``Matching.certificate``).
     maximize : bool, optional
-        True, which is the default: the weights are what pairs are worth. False: they are costs, and a pair is worth
+        True: the weights are what pairs are worth, whatever they are called. Not given, the same, but a graph whose
+        weights have the name of a cost, such as "distance", is refused. False: they are costs, and a pair is worth
         ``reward - cost``; pairs that cost the reward or more are not made.
     reward : int or float, optional
         With ``maximize=False``; by default the largest cost. More pairs are not favoured over cheaper ones: who wants
