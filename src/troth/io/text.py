@@ -8,14 +8,13 @@ The scan yields, for every cell, a *kind* and a 64-bit *value*:
 
 ========  ==================================================================
 INTEGER   an integer of 64 bits; the value
-REAL      a decimal that one rounding gives exactly; the bits of a float64
+REAL      a decimal that ``decimals.py`` rounds correctly; the bits of a float64
 HARD      any other decimal, NaN or infinity; the offset of the cell
 BIG       an integer beyond 64 bits; the offset of the cell
 TEXT      anything else, the empty cell included; the offset of the cell
 ========  ==================================================================
 
-A decimal ``s * 10^e`` with ``s <= 2^53`` and ``|e| <= 22`` is REAL: both factors are floats, so the one multiplication
-or division rounds correctly (Clinger, doi:10.1145/93542.93557). HARD cells are left to NumPy, which does so too.
+Almost all decimals of up to 19 digits are REAL. HARD cells are left to NumPy, which rounds correctly too.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.files import BOM, open_binary, refusing, shortened
+from troth.io.decimals import nearest
 from troth.kernels.jit import kernel
 from troth.names import is_wasteful, object_array, text_array
 
@@ -38,8 +38,6 @@ COUNT, OFFSETS, NUMBERS = range(3)  # what a scan stores: nothing, the offset of
 
 NEWLINE, RETURN, SPACE, TAB, QUOTE = (ord(c) for c in '\n\r \t"')
 PLUS, MINUS, POINT, ZERO, NINE = (ord(c) for c in "+-.09")
-POWERS = 10.0 ** np.arange(23)
-EXACT = np.uint64(2**53)
 TEN = np.uint64(10)
 NAMES = np.array([b"nan", b"inf", b"infinity"]).view(np.uint8).reshape(3, 8)  # the words among numbers, in lower case
 
@@ -156,14 +154,11 @@ def _number(data, begin, end):
         power += -exponent if down else exponent
     if at != end:
         return TEXT, 0, 0.0
-    if used <= 19:
-        while mantissa > EXACT and mantissa % TEN == 0:
-            mantissa //= TEN
-            power += 1
-    if used > 19 or mantissa > EXACT or abs(power) > 22:
+    if used > 19:
         return HARD, 0, 0.0
-    real = np.float64(mantissa)
-    real = real / POWERS[-power] if power < 0 else real * POWERS[power]
+    real, told = nearest(mantissa, power)
+    if not told:
+        return HARD, 0, 0.0
     return REAL, 0, (-real if negative else real)
 
 
