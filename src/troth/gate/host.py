@@ -222,19 +222,22 @@ def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):
     return merged
 
 
-def _drop(where: str, indptr, indices, data, loops: int, notes: dict):
-    """Steps 2 and 5: leave out loops and edges of weight <= 0."""
+def _drop(where: str, indptr, indices, data, loops: int, notes: dict, ours: bool = False):
+    """Steps 2 and 5: leave out loops and edges of weight <= 0; ``ours``: nobody else holds the arrays, so in place."""
     rows, kept = Entries(indptr, indices, data), _make_room(np.empty(len(indptr), np.int64), 0, data.dtype)
     kernels.keep_positive(rows, False, kept)
-    kept = _make_room(kept.indptr, kept.indptr[-1], data.dtype)
-    kernels.keep_positive(rows, True, kept)
-    edges, left = len(indices) - loops, len(kept.indices)
+    edges, left = len(indices) - loops, int(kept.indptr[-1])
     if edges and not left:
         remedy = 'weights="abs" takes absolute values (as for a Laplacian)'
         if not (data < 0).any():
             remedy = 'all are 0; weights="unit" makes them 1'
         raise TrothError(f"{where}: no edge has a positive weight; {remedy}")
     notes |= rules.notes_of(nonpositive=(edges - left) // 2)
+    kept = Entries(kept.indptr, indices, data) if ours else _make_room(kept.indptr, left, data.dtype)
+    kernels.keep_positive(rows, True, kept)
+    if ours:
+        indices.resize(left, refcheck=False)
+        data.resize(left, refcheck=False)
     return kept
 
 
@@ -297,6 +300,8 @@ def from_edges(source: Edges, rule: str, seed: np.uint64, purpose: LeastCost | N
     """The graph of undirected edges on the host."""
     where = source.where
     row, col = _clean_ids(source.row, source), _clean_ids(source.col, source)
+    if row.dtype != col.dtype:
+        row, col = row.astype(np.int64), col.astype(np.int64)
     if row.shape != col.shape or (source.weight is not None and source.weight.shape != row.shape):
         lengths = ", ".join(str(part.size) for part in (row, col, source.weight) if part is not None)
         raise TrothError(f"{where}: row, col and weight must be one-dimensional and of one length, not {lengths}")
@@ -323,13 +328,13 @@ def from_edges(source: Edges, rule: str, seed: np.uint64, purpose: LeastCost | N
     if purpose is not None:
         (indptr, indices, data), reward = _worthwhile(where, Entries(indptr, indices, -data), purpose, notes)
     elif len(data) and data.min() <= 0:
-        indptr, indices, data = _drop(where, indptr, indices, data, 0, notes)
+        indptr, indices, data = _drop(where, indptr, indices, data, 0, notes, ours=True)
     return Graph.trusted(indptr, indices, data, None, source.ids, notes, reward=reward)
 
 
 def _clean_ids(ids: np.ndarray, source: Edges) -> np.ndarray:
-    """Vertex numbers from 0 as a flat array of int64."""
-    ids = _numbers(ids, source.where).astype(np.int64, copy=False)
+    """Vertex numbers from 0 as a flat array of int32 or int64."""
+    ids = _numbers(ids, source.where)
     if ids.size and ids.min() < 0:
         at = int(np.argmin(ids))
         raise TrothError(f"{source.where}: edge {at} names vertex {ids[at] + source.base}; ids start at {source.base}")

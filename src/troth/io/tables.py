@@ -15,24 +15,30 @@ from typing import Any
 import numpy as np
 
 from troth.errors import TrothError
-from troth.files import load
+from troth.files import BOM, load, open_binary
 from troth.graph import Graph
 from troth.inputs import Edges
+from troth.io import plain
 from troth.io.atomic import create_binary
 from troth.io.text import BIG, INTEGER, TEXT, Cells, distinct_text, join_cells, scan, stack_cells, to_cells
 from troth.names import object_array
 from troth.neighbours.tables import check_columns, choose_columns, cost_of, decode, make_edges, well_known
 
 COMMENTS = b"#%"
+LARGE = 2**20  # bytes from which on it pays to look for a table of numbers, which has a kernel of its own
+HEAD = 2**16  # bytes that are to tell what the columns are
 CHUNK = 2**18  # rows formatted at a time
 
 
 def read(
     path: Path, *, base: int | None = None, columns: Sequence[str] | None = None, weight: str | None = None
 ) -> Edges:
-    """Read a table in two passes over its bytes; text ids take one more and a sort."""
+    """Read a table of numbers in one pass over its bytes, any other in two; text ids take one more and a sort."""
     columns = check_columns(columns)
-    cells, names, notes, count, first = _rows(path, [*(columns or ()), *([] if weight is None else [str(weight)])])
+    asked = [*(columns or ()), *([] if weight is None else [str(weight)])]
+    if path.stat().st_size >= LARGE and (edges := _read_plain(path, asked, base, columns, weight)):
+        return edges
+    cells, names, notes, count, first = _rows(load(path), path, asked)
     source, target, value = choose_columns(str(path), count, names, columns, weight)
     picks = [slice(first + column, None, count) for column in (source, target)]
     tail, head = _ids(cells, *picks)
@@ -43,9 +49,35 @@ def read(
     return replace(edges, notes=notes, cost=cost_of(names, value))
 
 
+def _read_plain(
+    path: Path, asked: Sequence[str], base: int | None, columns: Sequence[str] | None, weight: str | None
+) -> Edges | None:
+    """The edges of a table of numbers; None where it is none. Its first rows tell what its columns are."""
+    with open_binary(path) as stream:
+        start, end, rest = stream.read(HEAD).removeprefix(BOM).rpartition(b"\n")
+        if _row(start) is None:
+            return None
+        cells, names, notes, count, first = _rows(start + end, path, asked)
+        if cells.kind.size < 2 * count:  # a header is one by what stands below it
+            return None
+        source, target, value = choose_columns(str(path), count, names, columns, weight)
+        roles = np.full(count, plain.IGNORED)
+        roles[[source, target]] = plain.FIRST, plain.SECOND
+        if value is not None:
+            roles[value] = plain.WEIGHT
+        below = (start + end)[int(cells.offsets()[first]) :]
+        del cells
+        blocks = plain.blocks_of(stream, below + rest)
+        found = plain.read_columns(blocks, roles.tolist(), sep=_separator(start), comments=COMMENTS)
+    if found is None:
+        return None
+    edges = make_edges(found.first, found.second, found.weight, base=base, where=str(path))
+    return replace(edges, notes=notes, cost=cost_of(names, value))
+
+
 def read_ends(path: Path, text: bool) -> list[np.ndarray]:
     """The two columns of ids of a table, as text or as numbers; nothing else is looked at."""
-    cells, names, _, count, first = _rows(path, ())
+    cells, names, _, count, first = _rows(load(path), path, ())
     source, target, _ = choose_columns(str(path), count, names, None)
     picks = [slice(first + column, None, count) for column in (source, target)]
     if text:
@@ -53,9 +85,8 @@ def read_ends(path: Path, text: bool) -> list[np.ndarray]:
     return [cells.numbers(pick) for pick in picks]
 
 
-def _rows(path: Path, asked: Sequence[str]) -> tuple[Cells, list[str] | None, dict[str, int], int, int]:
+def _rows(data: bytes, path: Path, asked: Sequence[str]) -> tuple[Cells, list[str] | None, dict[str, int], int, int]:
     """The cells of a table, the names of its columns, notes, how many columns there are, and its first cell below."""
-    data = load(path)
     cells = scan(data, str(path), sep=_separator(data), comments=COMMENTS)
     rows = np.flatnonzero(np.diff(cells.line_start))
     if rows.size == 0:
@@ -70,9 +101,14 @@ def _rows(path: Path, asked: Sequence[str]) -> tuple[Cells, list[str] | None, di
     return cells, names, notes, count, count if names is not None else 0
 
 
+def _row(data: bytes) -> re.Match[bytes] | None:
+    """The first line that is neither blank nor a comment."""
+    return re.search(rb"^[ \t\r]*[^#%\s].*$", data, re.MULTILINE)
+
+
 def _separator(data: bytes) -> str:
     """The first of comma, semicolon and tab that is in the first row outside of quotes; otherwise blanks."""
-    row = re.search(rb"^[ \t\r]*[^#%\s].*$", data, re.MULTILINE)
+    row = _row(data)
     bare = re.sub(rb'"[^"]*"', b"", row[0].strip()) if row else b""
     return next((sep for sep in ",;\t" if sep.encode() in bare), "")
 

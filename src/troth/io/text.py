@@ -46,13 +46,13 @@ NAMES = np.array([b"nan", b"inf", b"infinity"]).view(np.uint8).reshape(3, 8)  # 
 
 
 @kernel
-def _is_blank(byte):
+def is_blank(byte):
     return byte in (SPACE, TAB, RETURN)
 
 
 @kernel
-def _skip_blanks(data, at, sep):
-    while at < data.size and data[at] != sep and _is_blank(data[at]):
+def skip_blanks(data, at, sep):
+    while at < data.size and data[at] != sep and is_blank(data[at]):
         at += 1
     return at
 
@@ -67,7 +67,7 @@ def _closing_quote(data, at, sep):
         elif at + 1 < data.size and data[at + 1] == QUOTE:
             at += 2
         else:
-            after = _skip_blanks(data, at + 1, sep)
+            after = skip_blanks(data, at + 1, sep)
             ends = after == data.size or data[after] == NEWLINE or data[after] == sep or (sep == 0 and after > at + 1)
             return at if ends else -1
     return -1
@@ -78,13 +78,13 @@ def _cell(data, at, sep):
     """(begin, end, next) of the cell at ``at``: its content without quotes and blanks, and where to go on."""
     closing = _closing_quote(data, at, sep) if data[at] == QUOTE else -1
     if closing >= 0:
-        begin, end, at = at + 1, closing, _skip_blanks(data, closing + 1, sep)
+        begin, end, at = at + 1, closing, skip_blanks(data, closing + 1, sep)
     else:
         begin = at
-        while at < data.size and data[at] != NEWLINE and not (_is_blank(data[at]) if sep == 0 else data[at] == sep):
+        while at < data.size and data[at] != NEWLINE and not (is_blank(data[at]) if sep == 0 else data[at] == sep):
             at += 1
         end = at
-        while end > begin and _is_blank(data[end - 1]):
+        while end > begin and is_blank(data[end - 1]):
             end -= 1
     if sep != 0 and at < data.size and data[at] == sep:
         at += 1
@@ -118,7 +118,7 @@ def _digits(data, at, end, mantissa, used):
 
 
 @kernel
-def _number(data, begin, end):
+def read_number(data, begin, end):
     """(kind, integer, real) of the cell data[begin:end]."""
     at = begin
     negative = at < end and data[at] == MINUS
@@ -167,7 +167,7 @@ def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
     """Fill the arrays as ``mode`` says; ``real`` is ``value`` seen as floats. Returns how many cells and lines."""
     at = cells = lines = 0
     while at < data.size:
-        at = _skip_blanks(data, at, sep)
+        at = skip_blanks(data, at, sep)
         if at < data.size and (data[at] == comment1 or data[at] == comment2):
             while at < data.size and data[at] != NEWLINE:
                 at += 1
@@ -182,7 +182,7 @@ def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
             if mode == OFFSETS:
                 value[cells] = offset
             elif mode == NUMBERS:
-                kind[cells], integer, decimal = _number(data, begin, end)
+                kind[cells], integer, decimal = read_number(data, begin, end)
                 if kind[cells] == INTEGER or kind[cells] == PADDED:
                     value[cells] = integer
                 elif kind[cells] == REAL:
@@ -190,7 +190,7 @@ def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
                 else:
                     value[cells] = offset
             cells += 1
-            at = _skip_blanks(data, at, sep)
+            at = skip_blanks(data, at, sep)
         at += 1
     if mode != COUNT:
         line_start[lines] = cells

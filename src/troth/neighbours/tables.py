@@ -204,7 +204,8 @@ def make_edges(
         used[source] = used[target] = True
         if used.all():
             return Edges(source, target, weight, n, np.arange(first, n + first) if first else None, where, first)
-        ids, number = np.flatnonzero(used), np.cumsum(used) - 1
+        ids, number = np.flatnonzero(used), np.cumsum(used, dtype=np.result_type(source, target))
+        number -= 1
         return Edges(number[source], number[target], weight, len(ids), ids + first, where, first)
     ids, number = np.unique(np.concatenate((source, target)), return_inverse=True)
     row, col = np.split(number, [len(source)])
@@ -212,7 +213,7 @@ def make_edges(
 
 
 def _whole(ids: np.ndarray, first: int, where: str) -> np.ndarray:
-    """Ids as int64 counted from 0. Floats are taken where they are whole numbers (as ``numpy.savetxt`` writes them)."""
+    """Ids as int32 or int64 counted from 0. Floats are taken where whole numbers (as ``numpy.savetxt`` writes them)."""
     if ids.dtype.kind == "f":
         whole = (ids == np.floor(ids)) & (np.abs(ids) < 2.0**53)
         if not whole.all():
@@ -221,7 +222,8 @@ def _whole(ids: np.ndarray, first: int, where: str) -> np.ndarray:
     if ids.size and (ids.min() < first or ids.max() >= 2**63):
         at = int(np.argmin(ids) if ids.min() < first else np.argmax(ids))
         raise TrothError(f"{where}: edge {at} names vertex {ids[at]}; ids start at {first} (see base=) and fit 64 bits")
-    return ids.astype(np.int64, copy=False) - first
+    ids = ids.astype(np.int32 if ids.dtype == np.int32 else np.int64, copy=False)
+    return ids - ids.dtype.type(first) if first else ids
 
 
 def _text(ids: np.ndarray, where: str) -> np.ndarray:
