@@ -1,13 +1,15 @@
-"""Reading files: gzip is transparent, and what goes wrong is refused in one line."""
+"""Reading files: gzip is transparent, what goes wrong is refused in one line, and who wants to hears how far it is."""
 
 from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from io import BufferedIOBase
+from contextvars import ContextVar
+from io import BufferedIOBase, BufferedReader, FileIO
 from pathlib import Path
+from typing import Any
 
 from troth.errors import TrothError
 
@@ -50,9 +52,50 @@ def load(path: Path) -> bytes:
 @contextmanager
 def open_binary(path: Path) -> Iterator[BufferedIOBase]:
     """A file open for reading; gzip is transparent, under any name."""
-    with open(path, "rb") as plain:
+    tell = _LISTENER.get()
+    with open(path, "rb") if tell is None else BufferedReader(_Told(path, tell), STEP) as plain:
         if path.suffix.lower() != ".gz" and plain.peek(2)[:2] != GZIP:
             yield plain
             return
         with gzip.open(plain) as packed:
             yield packed
+
+
+# ---- how far it is ----
+
+Tell = Callable[[int, int], object]
+STEP = 2**17  # bytes between two reports
+_LISTENER: ContextVar[Tell | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(tell: Tell) -> Iterator[None]:
+    """Call ``tell(done, total)`` with bytes of the files that are read meanwhile, of gzipped ones as they are stored.
+
+    At the end of a file it is ``tell(0, 0)``: what goes on then has no measure.
+    """
+    token = _LISTENER.set(tell)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+class _Told(FileIO):
+    """A file that says how much of it was read."""
+
+    def __init__(self, path: Path, tell: Tell):
+        super().__init__(path)
+        self.size, self.tell_bytes = path.stat().st_size, tell
+
+    def readinto(self, buffer: Any) -> int:
+        count = super().readinto(buffer)
+        done = self.tell()
+        self.tell_bytes(*((done, self.size) if done < self.size else (0, 0)))
+        return count
+
+    def readall(self) -> bytes:
+        whole, step = bytearray(), bytearray(STEP)
+        while count := self.readinto(step):
+            whole += step[:count]
+        return bytes(whole)

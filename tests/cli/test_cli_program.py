@@ -223,6 +223,25 @@ def test_bar_on_a_terminal(monkeypatch):
         with _report.waiting("reading") as report:
             report("matching", 1, 4)
             seen = b""
-            while b"matching" not in seen:  # read blocks until the bar is drawn
+            while b"matching" not in seen or b"25%" not in seen:  # read blocks until the bar is drawn
                 seen += os.read(reader, 1000)
+            report("writing")
+            seen = b""
+            while b"writing" not in seen or b"0:00:0" not in seen.partition(b"writing")[2]:
+                seen += os.read(reader, 1000)
+            assert b"%" not in seen.partition(b"writing")[2]
     os.close(reader)
+
+
+@pytest.mark.parametrize("name", ["graph.csv", "graph.csv.gz", "graph.graph", "graph.mtx"])
+def test_reading_tells_bytes(name, tmp_path):
+    path = tmp_path / name
+    troth.write(troth.generate("path", n=60_000), path)
+    told = []
+    _options.read_graph(str(path), _options.AS_IT_IS, 0, lambda *state: told.append(state))
+    size = path.stat().st_size
+    amounts = [done for _, done, total in told if total]
+    assert {total for _, _, total in told} <= {0, size}
+    assert any(0 < done < size for done in amounts)
+    assert told[-1] == ("reading", 0, 0)  # what comes after the bytes has no measure
+    assert all(phase == f"reading {size / 1e6:,.1f} MB" for phase, _, total in told if total)

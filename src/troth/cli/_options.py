@@ -167,12 +167,19 @@ def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def read_graph(name: str, reading: Reading, seed: int, reward: int | float | None = None) -> Graph:
-    """The graph that GRAPH and the reading options mean."""
+def read_graph(
+    name: str, reading: Reading, seed: int, report: Callable[..., None], reward: int | float | None = None
+) -> Graph:
+    """The graph that GRAPH and the reading options mean; ``report`` hears how much of a file was read."""
     from troth.api.opening import read
+    from troth.files import listening
+
+    def tell(done: int, total: int) -> None:
+        report(f"reading {total / 1e6:,.1f} MB" if total else "reading", done, total)
 
     columns = None if reading.columns is None else tuple(reading.columns.split(","))
-    return read(name, **{**vars(reading), "columns": columns}, seed=seed, reward=reward)
+    with listening(tell):
+        return read(name, **{**vars(reading), "columns": columns}, seed=seed, reward=reward)
 
 
 def read_reward(text: str | None) -> int | float | None:

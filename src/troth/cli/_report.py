@@ -137,14 +137,23 @@ def waiting(phase: str) -> Iterator[Callable[..., None]]:
         if finished.wait(PATIENCE):
             return
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            SpinnerColumn,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
 
-        columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+        share = TaskProgressColumn(text_format_no_percentage="")  # where the total is known
+        columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), share, TimeElapsedColumn()
         with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
             task = bar.add_task(phase)
             while True:
                 name, done, total = (COMPILING, 0, 0) if is_compiling() else state[0]
-                bar.update(task, description=name, completed=done, total=total or None, refresh=True)
+                bar.tasks[0].total = total or None  # update would leave a total that is no longer known
+                bar.update(task, description=name, completed=done, refresh=True)
                 if finished.wait(0.1):
                     return
 

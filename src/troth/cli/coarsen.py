@@ -95,7 +95,7 @@ def coarsen(
     _check_names(graph, *([] if file is None else [_numbered(file, 1)] for file in (output, map_file)))
     clock = Clock()
     with waiting("reading") as report:
-        g = o.read_graph(graph, reading, seed)
+        g = o.read_graph(graph, reading, seed, report)
         clock.lap("read")
         report("coarsening")
         found = build_hierarchy(request, g, Plan(stop, levels, limit, twohop, report))

@@ -32,7 +32,7 @@ def convert(
     o.refuse_ranks("troth convert runs as one process: leave mpiexec out")
     o.check_output(file, graph=True)
     with waiting("reading") as report:
-        g = o.read_graph(graph, reading, seed)
+        g = o.read_graph(graph, reading, seed, report)
         report("writing")
         write_graph(g, file)
     show({**graph_facts(graph, g), "output": file}, {**graph_rows(graph, g), "file": file}, json)

@@ -27,9 +27,9 @@ def info(
       troth info graph.mtx.gz --weights abs
       troth info edges.csv --columns from,to,score --json
     """
-    with waiting("reading"):
+    with waiting("reading") as report:
         said = replace(reading, maximize=reading.maximize is not False)  # nothing is matched: costs are shown as such
-        g = o.read_graph(graph, said, seed)
+        g = o.read_graph(graph, said, seed, report)
     facts = {**graph_facts(graph, g), **_facts(g)}
     least, mean, greatest = facts["degree"].values()
     span = facts["weight_range"]

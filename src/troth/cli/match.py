@@ -125,7 +125,7 @@ def match(
         o.check_output(output, source=graph)
     clock = Clock()
     with waiting("reading") as report:
-        g = o.read_graph(graph, reading, seed, worth)
+        g = o.read_graph(graph, reading, seed, report, worth)
         clock.lap("read")
         pairs = output is not None and is_pairs_file(output)
         if output is not None and pairs:

@@ -52,7 +52,7 @@ def show(
         from troth.io.atomic import atomic_path
         from troth.viz import steps
 
-        g = o.read_graph(graph, reading, seed)
+        g = o.read_graph(graph, reading, seed, report)
         report("watching")
         name = Path(graph).name.encode(errors="backslashreplace").decode()  # a file's name may be no text
         html = steps(

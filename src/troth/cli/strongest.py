@@ -47,7 +47,7 @@ def strongest(
         o.check_output(output, source=graph)
     clock = Clock()
     with waiting("reading") as report:
-        g = o.read_graph(graph, reading, seed)
+        g = o.read_graph(graph, reading, seed, report)
         clock.lap("read")
         report("looking")
         found = strongest_of(request, g)

@@ -71,7 +71,7 @@ def verify(
         clock = Clock()
         with waiting("reading") as report:
             told = None if is_pairs_file(mates) else read_mates(mates)
-            g = o.read_graph(graph, reading, seed, worth)
+            g = o.read_graph(graph, reading, seed, report, worth)
             if told is None:
                 told = read_pairs(mates, text=g.ids is not None and g.ids.dtype.kind not in "iu")
             clock.lap("read")

@@ -19,14 +19,12 @@ POWERS = 10.0 ** np.arange(23)
 
 
 def _powers_of_five() -> np.ndarray:
-    """5^q for all q as 128 bits, of which the first is set, in high and low words: cut off; from -27 to -1 rounded up."""
+    """5^q for all q as high and low words of 128 bits, of which the first is set: cut off, or from -27 to -1 rounded up."""
     table = []
     for q in range(LEAST, GREATEST + 1):
         power = 5 ** abs(q)
-        if q >= 0:
-            bits = power << 128 >> power.bit_length()
-        else:
-            bits = (1 << power.bit_length() + 127) // power + (q >= -27)
+        size = power.bit_length()
+        bits = power << 128 >> size if q >= 0 else (1 << size + 127) // power + (q >= -27)
         table.append((bits >> 64, bits & 2**64 - 1))
     return np.array(table, np.uint64)
 

@@ -2,12 +2,12 @@
 
 A *plain* text is one in which every row has the same number of cells, the ids are whole numbers of up to 18 digits, not
 such as 007, and weights are what ``text.py`` calls INTEGER or REAL. Almost all large files are. They are read in one
-pass, and the only memory that grows is that of the columns: ids take 32 bits where all of them fit. At the first row that
-is not plain the answer is None, and the reader of the format takes the file from its beginning, in its own way; it knows
-the words of a refusal too. So there is one meaning of a text, and it is not here.
+pass, and only the columns grow; ids take 32 bits where all of them fit. At the first row that is not plain the answer
+is None, and the reader of the format takes the file from its beginning, in its own way; it knows the words of a refusal
+too. So there is one meaning of a text, and it is not here.
 
-pyarrow's reader takes twice the time of this one, rounds as exactly, but has another meaning of quotes, blanks, comments
-and zeros in front; and ``pandas.read_csv``, which takes as long, is one unit off in the last place now and then.
+This takes as long as the readers of pyarrow and pandas do, half a second of CPU time for 5 million weighted edges, and a
+fifth of their memory. They have other meanings of quotes, blanks, comments and zeros in front, so neither is used.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _read_block(text, sep, comment1, comment2, roles, whole, ids, value, real):
             role, begin = roles[cell], at
             if text[at] == NEWLINE:
                 return -1, whole
-            if role == FIRST or role == SECOND:
+            if role in (FIRST, SECOND):
                 ids[role, rows], at = _read_id(text, at)
             else:
                 at = _end_of_cell(text, at, sep)

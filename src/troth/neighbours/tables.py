@@ -209,7 +209,7 @@ def make_edges(
         return Edges(number[source], number[target], weight, len(ids), ids + first, where, first)
     ids, number = np.unique(np.concatenate((source, target)), return_inverse=True)
     row, col = np.split(number, [len(source)])
-    return Edges(row, col, weight, len(ids), ids + first, where, first)
+    return Edges(row, col, weight, len(ids), ids.astype(np.int64) + first, where, first)
 
 
 def _whole(ids: np.ndarray, first: int, where: str) -> np.ndarray:
