@@ -56,6 +56,7 @@ class Sparse:
     """The arrays of a sparse matrix by the names that SciPy gives them; NumPy's, or CuPy's on one device.
 
     "csr" and "csc" have ``indptr`` and ``indices``, "coo" has ``row`` and ``col``. Nothing is checked: the gate does.
+    ``mirrored``: entries of "coo" beside the diagonal stand for both directions, as in symmetric files.
     """
 
     format: str
@@ -65,6 +66,7 @@ class Sparse:
     indices: Any = None
     row: Any = None
     col: Any = None
+    mirrored: bool = False
 
     @property
     def dtype(self) -> np.dtype:

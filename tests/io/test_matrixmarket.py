@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from troth.api.opening import read
 from troth.errors import TrothError
-from troth.io import matrixmarket, read_input
+from troth.io import matrixmarket, plain, read_input
 
 FILES = {
     "coordinate real general": ("2 2 2\n1 2 1.5\n2 1 -2e3\n", [[0, 1.5], [-2000, 0]]),
@@ -56,3 +60,76 @@ def test_lines_across_blocks(tmp_path, monkeypatch):
     path.write_text(path.read_text() + ",5")
     with pytest.raises(TrothError, match="line 6: '5 6 1e3,5'"):
         read_input(path)
+
+
+# ---- a block at a time ----
+
+
+@st.composite
+def coordinates(draw):
+    field = draw(st.sampled_from(["real", "double", "integer", "unsigned-integer", "pattern"]))
+    symmetry = draw(st.sampled_from(["general", "symmetric", "skew-symmetric"]))
+    n, ids, values = draw(st.integers(1, 6)), st.integers(1, 6).map(str), st.integers(-3, 2**64).map(str)
+    if field in ("real", "double"):
+        values = values | st.floats(allow_nan=False, allow_infinity=False).map(repr)
+    if draw(st.booleans()):
+        odd = st.sampled_from(
+            ["0", "-1", "7", "007", "+1", "1.5", "1e3", "nan", "x", "", "%", "2 2", "-0", "1e400", "1,5"]
+        )
+        ids, values = ids | odd, values | odd
+    pairs = draw(st.lists(st.tuples(ids, ids, values), max_size=8))
+    lines = [" ".join(entry[: 2 if field == "pattern" else 3]) for entry in pairs]
+    for _ in range(draw(st.integers(0, 1))):
+        lines.insert(draw(st.integers(0, len(lines))), draw(st.sampled_from(["", "  ", "% note", "1", "\t"])))
+    count = len(pairs) + draw(st.sampled_from([0, 0, 0, 1, -1]))
+    head = f"%%MatrixMarket matrix coordinate {field} {symmetry}\n%\n{n} {n} {max(count, 0)}\n"
+    return (head + "\n".join(lines) + draw(st.sampled_from(["", "\n", " \n"]))).encode()
+
+
+@given(
+    text=coordinates(),
+    block=st.integers(1, 20),
+    weights=st.sampled_from(["keep", "abs", "random", "paper"]),
+    symmetrize=st.sampled_from([None, "max"]),
+)
+@settings(max_examples=400)
+@example(
+    text=b"%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n3 1 2\n1 1 7\n2 1 .5\n",
+    block=1,
+    weights="keep",
+    symmetrize=None,
+)
+@example(
+    text=b"%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n3 1 2\n3 1 7\n2 1 .5\n",
+    block=1,
+    weights="keep",
+    symmetrize=None,
+)
+def test_blocks_and_scipy_say_the_same(text, block, weights, symmetrize, tmp_path_factory):
+    path, found = tmp_path_factory.getbasetemp() / "plain.mtx", []
+    path.write_bytes(text)
+    for large in (0, 2**62):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(matrixmarket, "LARGE", large)
+            patch.setattr(plain, "BLOCK", block)
+            try:
+                graph = read(path, weights=weights, symmetrize=symmetrize)
+            except TrothError as error:
+                found.append(str(error))
+            else:
+                arrays = (graph.indptr, graph.indices, graph.weights)
+                found.append(([(array.dtype, array.tobytes()) for array in arrays], graph.notes))
+    assert found[0] == found[1]
+
+
+def test_large_files_do_without_scipy(tmp_path, monkeypatch):
+    path = tmp_path / "matrix.mtx"
+    entries = [f"{i + 1} {i} {i / 8}" for i in range(1, 100)]
+    path.write_text("\n".join(["%%MatrixMarket matrix coordinate real symmetric", "100 100 99", *entries]))
+    monkeypatch.setattr(matrixmarket, "LARGE", 0)
+    monkeypatch.setattr(matrixmarket, "_read_by_scipy", lambda path: pytest.fail("SciPy was asked"))
+    graph = read(path)
+    assert (graph.n, graph.m) == (100, 99)
+    assert np.array_equal(
+        graph.weights[graph.indices > np.repeat(np.arange(100), np.diff(graph.indptr))] * 8, range(1, 100)
+    )

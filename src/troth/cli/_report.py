@@ -149,7 +149,7 @@ def waiting(phase: str) -> Iterator[Callable[..., None]]:
         share = TaskProgressColumn(text_format_no_percentage="")  # where the total is known
         columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), share, TimeElapsedColumn()
         with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
-            task = bar.add_task(phase)
+            task = bar.add_task(phase, total=None)
             while True:
                 name, done, total = (COMPILING, 0, 0) if is_compiling() else state[0]
                 bar.tasks[0].total = total or None  # update would leave a total that is no longer known

@@ -202,13 +202,26 @@ def scatter_edges(row, col, weight, place, indices, data):
 
 
 @kernel
-def scatter_rows(row, col, weight, place, indices, data):
+def count_entries(row, col, mirrored, ends):
+    """ends[u + 1] += the number of entries in row u of a coordinate list."""
+    for e in range(row.size):
+        ends[row[e] + 1] += 1
+        if mirrored and row[e] != col[e]:
+            ends[col[e] + 1] += 1
+
+
+@kernel
+def scatter_rows(row, col, weight, mirrored, place, indices, data):
     """Every entry of a coordinate list into its row; ``place`` holds where each row goes on."""
     for e in range(row.size):
-        u = row[e]
-        indices[place[u]] = col[e]
+        u, v = row[e], col[e]
+        indices[place[u]] = v
         data[place[u]] = weight[e]
         place[u] += 1
+        if mirrored and u != v:
+            indices[place[v]] = u
+            data[place[v]] = weight[e]
+            place[v] += 1
 
 
 @kernel

@@ -98,9 +98,16 @@ def from_matrix(
         line, place = ("column", "row") if swapped else ("row", "column")
         v, first, last = int(indices[e]), source.base, source.base + len(indptr) - 2
         raise TrothError(f"{where}: {line} {u + first} has {place} {v + first}, outside {first}..{last}")
+    if found[UNSORTED] and not found[NONFINITE] and source.matrix.format not in ("csr", "csc"):  # the arrays are ours
+        kernels.sort_neighbours(indptr, indices, data)
+        found = kernels.check(indptr, indices, data)
+        if found[UNSORTED]:  # repeats, which are added up in the order of the coordinates
+            indptr, indices, data, _ = read_rows(source, rule, seed)
     if found[UNSORTED] and not found[NONFINITE]:
         before = len(indices)
-        values = None if rules.ignores_values(rule, source.pattern) else read_rows(source, "keep", seed)[2]
+        values = None
+        if not rules.ignores_values(rule, source.pattern):
+            values = data if rule == "keep" else read_rows(source, "keep", seed)[2]
         indptr, indices, values = sum_repeats(where, indptr, indices, values, len(indptr) - 1)
         if values is not None and source.matrix.dtype == np.bool_:
             values = np.minimum(values, 1)  # true and true is true
@@ -163,10 +170,11 @@ def _scatter(source: Matrix, rule: str, seed: np.uint64):
         row, col, values = row[stored], col[stored], values[stored]
     values = None if source.pattern else values
     data = _apply_rule(rule, values, where, len(row), lambda out: kernels.random_edge_weights(row, col, seed, out))
-    indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(row, minlength=n), out=indptr[1:])
-    indices, weights = np.empty(len(row), np.int32), np.empty_like(data)
-    kernels.scatter_rows(row, col, data, indptr[:-1].copy(), indices, weights)
+    indptr, mirrored = np.zeros(n + 1, np.int64), getattr(coo, "mirrored", False)
+    kernels.count_entries(row, col, mirrored, indptr)
+    np.cumsum(indptr, out=indptr)
+    indices, weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], data.dtype)
+    kernels.scatter_rows(row, col, data, mirrored, indptr[:-1].copy(), indices, weights)
     return indptr, indices, weights
 
 

@@ -19,7 +19,7 @@ POWERS = 10.0 ** np.arange(23)
 
 
 def _powers_of_five() -> np.ndarray:
-    """5^q for all q as high and low words of 128 bits, of which the first is set: cut off, or from -27 to -1 rounded up."""
+    """5^q for all q as two words, of which the first bit is set: cut off, or from -27 to -1 rounded up."""
     table = []
     for q in range(LEAST, GREATEST + 1):
         power = 5 ** abs(q)

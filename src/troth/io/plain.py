@@ -6,8 +6,8 @@ pass, and only the columns grow; ids take 32 bits where all of them fit. At the 
 is None, and the reader of the format takes the file from its beginning, in its own way; it knows the words of a refusal
 too. So there is one meaning of a text, and it is not here.
 
-This takes as long as the readers of pyarrow and pandas do, half a second of CPU time for 5 million weighted edges, and a
-fifth of their memory. They have other meanings of quotes, blanks, comments and zeros in front, so neither is used.
+This takes as long as the readers of pyarrow and pandas do, half a second of CPU time for 5 million weighted edges, and
+a third of their memory. They have other meanings of quotes, blanks, comments and zeros in front: neither is used.
 """
 
 from __future__ import annotations
