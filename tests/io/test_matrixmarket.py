@@ -92,7 +92,7 @@ def coordinates(draw):
     weights=st.sampled_from(["keep", "abs", "random", "paper"]),
     symmetrize=st.sampled_from([None, "max"]),
 )
-@settings(max_examples=400)
+@settings(max_examples=200)
 @example(
     text=b"%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n3 1 2\n1 1 7\n2 1 .5\n",
     block=1,

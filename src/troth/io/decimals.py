@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from troth.kernels.jit import kernel
+from troth.kernels.jit import inlined, step
 
 LEAST, GREATEST = -342, 308  # powers of ten; beyond them every float of 64 bits is zero or infinite
 EXACT = np.uint64(2**53)
@@ -35,7 +35,7 @@ LOW = np.uint64(2**32 - 1)
 U0, U1, U3, U32, U52, U55, U63, U64 = (np.uint64(k) for k in (0, 1, 3, 32, 52, 55, 63, 64))
 
 
-@kernel
+@inlined
 def _product(a, b):
     """The high and the low word of a product of two words."""
     a1, a0, b1, b0 = a >> U32, a & LOW, b >> U32, b & LOW
@@ -44,17 +44,17 @@ def _product(a, b):
     return a1 * b1 + (cross >> U32) + (middle >> U32), a * b
 
 
-@kernel
+@inlined
 def _leading_zeros(word):
     count = U0
-    for step in (32, 16, 8, 4, 2, 1):
-        if word >> np.uint64(64 - step) == U0:
-            word <<= np.uint64(step)
-            count += np.uint64(step)
+    for bits in (32, 16, 8, 4, 2, 1):
+        if word >> np.uint64(64 - bits) == U0:
+            word <<= np.uint64(bits)
+            count += np.uint64(bits)
     return count
 
 
-@kernel
+@step
 def to_bits(mantissa, power):
     """The bits of the float64 nearest to ``mantissa * 10^power``, a positive number; 0 where this cannot tell."""
     if mantissa == U0 or power < LEAST or power > GREATEST:
@@ -85,7 +85,7 @@ def to_bits(mantissa, power):
     return kept & ((U1 << U52) - U1) | np.uint64(exponent) << U52
 
 
-@kernel
+@step
 def nearest(mantissa, power):
     """The float64 nearest to ``mantissa * 10^power``, and whether this can tell."""
     if mantissa <= EXACT and abs(power) <= 22:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.io.text import INTEGER, NEWLINE, NINE, PADDED, QUOTE, REAL, ZERO, is_blank, read_number, skip_blanks
-from troth.kernels.jit import kernel
+from troth.kernels.jit import inlined, kernel
 
 BLOCK = 2**20  # bytes read at a time
 IGNORED, FIRST, SECOND, WEIGHT = -1, 0, 1, 2  # what a column is
@@ -36,7 +36,7 @@ class Columns(NamedTuple):
     weight: np.ndarray | None
 
 
-@kernel
+@inlined
 def _read_id(text, at):
     """The whole number at ``at``, and where it ends; no end (0) where it is not plain."""
     begin, found = at, np.int64(0)
@@ -50,7 +50,7 @@ def _read_id(text, at):
     return found, at
 
 
-@kernel
+@inlined
 def _end_of_cell(text, at, sep):
     """Where a cell without quotes ends; no end (0) where it has some."""
     while text[at] != NEWLINE and text[at] != sep and not (sep == 0 and is_blank(text[at])):

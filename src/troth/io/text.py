@@ -30,7 +30,7 @@ import numpy as np
 from troth.errors import TrothError
 from troth.files import BOM, open_binary, refusing, shortened
 from troth.io.decimals import nearest
-from troth.kernels.jit import kernel
+from troth.kernels.jit import inlined, kernel, step
 from troth.names import is_wasteful, object_array, text_array
 
 INTEGER, REAL, HARD, BIG, TEXT, PADDED = range(6)  # PADDED: an INTEGER such as 007, while scanning
@@ -45,19 +45,19 @@ NAMES = np.array([b"nan", b"inf", b"infinity"]).view(np.uint8).reshape(3, 8)  # 
 # ---- the scan ----
 
 
-@kernel
+@inlined
 def is_blank(byte):
     return byte in (SPACE, TAB, RETURN)
 
 
-@kernel
+@inlined
 def skip_blanks(data, at, sep):
     while at < data.size and data[at] != sep and is_blank(data[at]):
         at += 1
     return at
 
 
-@kernel
+@step
 def _closing_quote(data, at, sep):
     """Where the quote opened at ``at`` closes, if that ends the cell; otherwise -1."""
     at += 1
@@ -73,7 +73,7 @@ def _closing_quote(data, at, sep):
     return -1
 
 
-@kernel
+@step
 def _cell(data, at, sep):
     """(begin, end, next) of the cell at ``at``: its content without quotes and blanks, and where to go on."""
     closing = _closing_quote(data, at, sep) if data[at] == QUOTE else -1
@@ -91,7 +91,7 @@ def _cell(data, at, sep):
     return begin, end, at
 
 
-@kernel
+@step
 def _is_name(data, begin, end):
     for word in range(len(NAMES)):
         length = 0
@@ -105,7 +105,7 @@ def _is_name(data, begin, end):
     return False
 
 
-@kernel
+@step
 def _digits(data, at, end, mantissa, used):
     """Read digits into ``mantissa`` while ``used``, the count of significant ones, stays below 20."""
     while at < end and ZERO <= data[at] <= NINE:
@@ -117,7 +117,7 @@ def _digits(data, at, end, mantissa, used):
     return at, mantissa, used
 
 
-@kernel
+@step
 def read_number(data, begin, end):
     """(kind, integer, real) of the cell data[begin:end]."""
     at = begin
@@ -256,7 +256,8 @@ class Cells:
         result = np.where(kind == INTEGER, value.astype(np.float64), value.view(np.float64))
         hard = kind == HARD
         if hard.any():
-            result[hard] = self.texts(value[hard]).astype(np.float64)
+            with np.errstate(over="ignore", under="ignore"):  # the gate refuses what is infinite
+                result[hard] = self.texts(value[hard]).astype(np.float64)
         return result
 
     def offsets(self) -> np.ndarray:

@@ -140,6 +140,7 @@ def _compiler(cache: bool = True, **options: Any) -> Callable[[Callable[..., Any
 
 
 kernel = _compiler()
+step = _compiler(**UNWRAPPED)  # of a kernel, too long to be inlined
 inlined = _compiler(forceinline=True, **UNWRAPPED)  # small steps of a kernel
 spliced = _compiler(inline="always")  # the same before types are known: for hot loops
 generator = _compiler(cache=False, forceinline=True)  # part of kernels; Numba cannot use one that it kept on disk
