@@ -114,16 +114,17 @@ def _bar(total: float, setting: Setting) -> Iterator[Any]:
     """A bar on stderr with the time that is left; yields ``advance(words, cost)``. Nothing where no one looks."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.table import Column
 
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
+        TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True)),  # cut, if need be
+        BarColumn(bar_width=20),
         TimeElapsedColumn(),
         TextColumn("left:"),
         TimeRemainingColumn(elapsed_when_finished=False),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True, expand=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=total or None)
 
         def advance(words: str | None, cost: float = 0.0) -> None:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from troth.api.opening import as_graph
 from troth.errors import TrothError
 from troth.graph import Graph
+from troth.inputs import Sparse
 
 FORMATS = ("coo", "csr", "csc", "bsr", "dia", "lil", "dok")
 COMPRESSED = ("csr", "csc")
@@ -52,6 +53,16 @@ def entries(n: int, places, values, dtype=None) -> sp.coo_array:
     """A matrix with exactly these entries, zeros and repeats included."""
     row, col = (np.array(ends, np.int64) for ends in zip(*places, strict=True)) if places else ([], [])
     return sp.coo_array((np.array(values, dtype), (row, col)), shape=(n, n))
+
+
+def compressed(kind: str, n: int, row, col, values) -> Sparse:
+    """A matrix with exactly these entries, in the order in which they are given within a row."""
+    if kind == "coo":
+        return Sparse(kind, (n, n), values, row=row, col=col)
+    major, minor = (row, col) if kind == "csr" else (col, row)
+    by_major = np.argsort(major, kind="stable")
+    indptr = np.searchsorted(major[by_major], np.arange(n + 1))
+    return Sparse(kind, (n, n), values[by_major], indptr=indptr, indices=minor[by_major])
 
 
 def refuse(obj, pattern: str, **options) -> None:

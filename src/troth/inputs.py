@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,19 @@ def sparse_parts(matrix: Any) -> Sparse:
         return Sparse(matrix.format, matrix.shape, matrix.data, indptr=matrix.indptr, indices=matrix.indices)
     entries = matrix.tocoo()
     return Sparse("coo", matrix.shape, entries.data, row=entries.row, col=entries.col)
+
+
+def first_rounded(values: Sequence, array: np.ndarray) -> int | None:
+    """The place of the first whole number among ``values`` that ``array``, which NumPy made of them, does not hold.
+
+    >>> values = [2**53 + 1, 0.5]
+    >>> first_rounded(values, np.asarray(values)), first_rounded([2**53, 0.5], np.asarray([2**53, 0.5]))
+    (0, None)
+    """
+    if array.dtype.kind != "f":
+        return None
+    large = np.flatnonzero(np.abs(array) >= 2.0 ** (np.finfo(array.dtype).nmant + 1))
+    return next((e for e in large.tolist() if isinstance(values[e], Integral) and int(array[e]) != values[e]), None)
 
 
 def check_base(base: Any) -> int | None:

@@ -143,6 +143,11 @@ DOMAINS = {"COLOUR": COLOUR, "PROPOSE": PROPOSE, "WEIGHT": WEIGHT, "PLACE": PLAC
 ORDER_CONSTANTS = define(ORDER_BYTES=_ORDER.itemsize, **DOMAINS)
 
 
+def for_order(order: Order, constants: tuple[str, ...]) -> tuple[str, ...]:
+    """A host file's ``CONSTANTS`` for programs that are given this order: that of "degree" takes longer to compute."""
+    return constants if order.classes is None else (*constants, *define(DEGREE=1))
+
+
 def as_argument(order: Order) -> np.ndarray:
     """The order as a struct that kernels take by value; ``order`` has to live until they are launched."""
     return _as_argument(order) if order.classes is None else _pack(order)

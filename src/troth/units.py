@@ -12,6 +12,9 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+WALK_STEPS = 8  # of an auction's walks
+ROOM = 3  # bits: an exchange adds up five weights and a walk eight, and so many of 60 bits stay below 2^63
+
 
 class Units(NamedTuple):
     """One unit is 2^-exponent: w in units is ``w << exponent`` for integers and ``w * first * second`` for floats.
@@ -45,6 +48,11 @@ def greatest_weight(graph: Any) -> float:
 def factors_of(exponent: int) -> tuple[float, float]:
     """Two factors whose product is 2^exponent."""
     return math.ldexp(1.0, exponent // 2), math.ldexp(1.0, exponent - exponent // 2)
+
+
+def value_factors(graph: Any) -> tuple[float, float]:
+    """Two factors that make weights values, the greatest in [1, 2)."""
+    return factors_of(1 - math.frexp(greatest_weight(graph))[1])
 
 
 def most_units(graph: Any) -> int:

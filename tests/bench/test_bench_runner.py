@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -108,3 +109,23 @@ def test_match_keeps_every_repeat_and_the_same_mates():
 def test_repeat_stops_at_its_budget_but_runs_once():
     assert len(repeat(lambda: None, 7)) == 7
     assert len(repeat(lambda: None, 7, budget=0)) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudo-terminals")
+@pytest.mark.parametrize("columns", [80, 60])
+def test_progress_fits_the_terminal(columns, monkeypatch):
+    """One line, whatever is measured; the words are cut, the times are not."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    reader, writer = os.openpty()
+    with open(writer, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with runner._bar(10.0, Setting(size="tiny")) as advance:
+            advance("near-optimal a-graph-of-a-very-long-name-with-its-parameters auction-with-options@cpu [8 threads]")
+            seen = ""
+            while "near" not in seen or not seen.endswith("\x1b[0m"):  # read blocks until the bar is drawn
+                seen += os.read(reader, 10_000).decode()
+    os.close(reader)
+    line = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen[seen.rindex("near") :])
+    assert len(line) <= columns
+    assert line.endswith("left: -:--:--")

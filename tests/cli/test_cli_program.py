@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,8 @@ from troth.engines import ALGORITHMS, TABLE
 from troth.gate.entry import SYMMETRIZE, WEIGHTS
 
 COMMANDS = ("match", "strongest", "verify", "info", "generate", "convert")
+ON_LINUX = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+SRC = Path(troth.__file__).parents[1]
 HEAVY = ("numpy", "scipy", "numba", "rich", "matplotlib")
 
 
@@ -64,6 +67,57 @@ def test_a_closed_pipe_is_quiet(program):
     assert process.wait() == 141
 
 
+REFUSED, FINE = ("match", "absent.mtx"), ("info", "path:n=4")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a shell closes the streams")
+@pytest.mark.parametrize(
+    ("words", "streams", "code"),
+    [
+        (FINE, ">&-", 0),
+        (("--help",), ">&-", 0),
+        (FINE, ">&- 2>&- <&-", 0),
+        (REFUSED, ">&-", 2),
+        (REFUSED, "2>&-", 2),
+        (REFUSED, ">&- 2>&-", 2),
+        pytest.param(REFUSED, "2>/dev/full", 2, marks=ON_LINUX),
+        pytest.param(FINE, ">/dev/full 2>/dev/full", 2, marks=ON_LINUX),
+    ],
+)
+def test_closed_streams(words, streams, code, tmp_path):
+    """Nothing is said that has no place, no file takes the place of a stream, and the exit code is the same."""
+    command = ["sh", "-c", f'"$@" {streams}', "sh", sys.executable, "-m", "troth", *words]
+    paths = os.environ | {"PYTHONPATH": str(SRC)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=paths)
+    said = "troth: absent.mtx: there is no such file\n" if words == REFUSED and "2>" not in streams else ""
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
+
+
+def test_an_error_that_nobody_reads(program):
+    process = program(*REFUSED)
+    process.stderr.close()
+    assert process.wait() == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+@pytest.mark.parametrize("module", ["typer", "numpy", "numba"])
+def test_interrupt_in_the_midst_of_an_import(module):
+    code = f"""
+import signal, sys
+from troth.cli import main
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Finder())
+print(main(["info", "path:n=4"]))
+"""
+    paths = os.environ | {"PYTHONPATH": str(SRC)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=paths)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "troth: interrupted\n")
+
+
 @pytest.fixture
 def listening():
     """Ctrl-C is heard, also where a shell started the tests in the background, deaf to it."""
@@ -88,6 +142,27 @@ def test_help_and_version(run):
     assert (alone.code, alone.err) == (0, "")
     assert all(f"  {command} " in alone.out for command in COMMANDS)
     assert run("--version").out == f"troth {troth.__version__}\n"
+
+
+def test_completion(tmp_path):
+    """What a shell asks when the tab key is pressed; troth installs that for bash, zsh, fish and PowerShell."""
+
+    def complete(*words: str) -> list[str]:
+        asked = {"_TROTH_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+        paths = os.environ | {"PYTHONPATH": str(SRC)} | asked
+        done = subprocess.run([sys.executable, "-m", "troth"], capture_output=True, text=True, env=paths)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.split()
+
+    assert complete("troth", "ge") == ["generate"]
+    assert complete("troth", "match", "--algo") == ["--algorithm"]
+    assert complete("troth", "match", "-a", "local") == ["locally-dominant", "local-random", "local-weighted"]
+    named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # a shell may not be there to be found
+    home = os.environ | {"PYTHONPATH": str(SRC), "HOME": str(tmp_path)} | named
+    words = [sys.executable, "-m", "troth", "--install-completion", "bash"]
+    done = subprocess.run(words, capture_output=True, text=True, env=home)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "_TROTH_COMPLETE" in (tmp_path / ".bash_completions" / "troth.sh").read_text()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

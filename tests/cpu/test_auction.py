@@ -29,7 +29,6 @@ from hypothesis import strategies as st
 import troth
 from troth import reference, reference_auction
 from troth.cpu import prices
-from troth.cpu.auction import ROOM
 from troth.cpu.augment import Exchange, augment
 from troth.cpu.paths import Links, match_paths
 from troth.cpu.prices import NONE, PRIORITY_BITS, Workers, find_prices, make_bidding
@@ -38,7 +37,7 @@ from troth.kernels import team
 from troth.kernels.queue import new_batches
 from troth.order import make_order, priorities
 from troth.rows import number_rows_of
-from troth.units import make_units
+from troth.units import ROOM, make_units
 
 THREADS = (1, 2, 3, 8)
 ROUNDED = 1 - Fraction(1, 2**20)  # what float32 prices may cost

@@ -53,8 +53,8 @@ def first_difference(graph: Graph, order: Order, seed: int = 0, on: str = "cuda"
     prices, holder, rounds = ref.auction_prices(graph, order, seed, **options)
     here, order = order, on_device(order, there.device)
     asked = {"eps": 0.02, "slack": 0.02, "rounds": 32, **options}
-    state, memory = auction._hold(there, order, seed, *(asked[name] for name in ("eps", "slack", "rounds")))
-    found = [("prices", state, words(here, prices, holder))]
+    state, paid, memory = auction.hold(there, order, seed, *(asked[name] for name in ("eps", "slack", "rounds")))
+    found = [("words", state, words(here, prices, holder)), ("prices", paid, prices.tolist())]
     if memory is not None:
         found.append(("rounds", memory.view("control", np.uint32)[-1:], [rounds]))
     item = np.full(graph.n, -1, np.int32)
@@ -73,7 +73,6 @@ def first_difference(graph: Graph, order: Order, seed: int = 0, on: str = "cuda"
     found.append(("merge", heaviest_on_paths(there, seed, *sides), mates.tolist()))
 
     paid = cp.asarray(prices)
-    found.append(("plain prices", auction.plain_prices(state), prices.tolist()))
     starts = {
         "merged": mates,
         "stable": stable,
@@ -120,11 +119,10 @@ def seconds(graph: Graph) -> dict[str, float]:
         return result
 
     stable = timed("suitor", lambda: suitor.run(graph, by_degree(order, 0, graph), Context(measured=False))).mates
-    state = timed("prices", lambda: auction.prices(graph, order))
+    state, paid, _ = timed("prices", lambda: auction.hold(graph, order))
     item, holder = timed("read arcs", lambda: auction.arcs(graph, order, state))
     mate = timed("arcs", lambda: heaviest_on_paths(graph, 0, item, holder, oriented=True))
     mate = timed("merge", lambda: heaviest_on_paths(graph, 0, mate, stable))
-    paid = auction.plain_prices(state)
     for rounds in (1, 2):
         copy, clock = mate.copy(), DeviceClock()
         auction._polish(graph, order, 0, copy, paid, rounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from gating import compressed
 from hypothesis import strategies as st
 
 from troth.api.opening import as_graph
@@ -52,16 +53,6 @@ def agree(obj, **options) -> Graph | str:
     wanted = outcome(obj, **options)
     check_equal(wanted, outcome(there(obj), **options))
     return wanted
-
-
-def compressed(kind: str, n: int, row, col, values) -> Sparse:
-    """A matrix with exactly these entries, in the order in which they are given within a row."""
-    if kind == "coo":
-        return Sparse(kind, (n, n), values, row=row, col=col)
-    major, minor = (row, col) if kind == "csr" else (col, row)
-    by_major = np.argsort(major, kind="stable")
-    indptr = np.searchsorted(major[by_major], np.arange(n + 1))
-    return Sparse(kind, (n, n), values[by_major], indptr=indptr, indices=minor[by_major])
 
 
 def drawn(n: int, m: int, dtype="float32", seed: int = 0):

@@ -158,6 +158,7 @@ def emulated(*modules, blocks: int = 2, seed: int = 0):
         "launch": launch,
         "launch_cooperative": launch_cooperative,
         "Memory": FakeMemory,
+        "aligned": lambda array: array if array.ctypes.data % 16 == 0 else array_of(np.array(array)),
         "DeviceClock": lambda: SimpleNamespace(stop=lambda: 0.0),
         "resident": lambda kernel, block: blocks,
     }

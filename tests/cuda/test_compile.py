@@ -13,7 +13,7 @@ import pytest
 import troth.cuda
 from troth import order
 from troth.cuda import auction, checks, paths, suitor
-from troth.kernels.launch import OPTIONS, source
+from troth.kernels.launch import OPTIONS, define, source
 
 nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed: NVRTC cannot be called")
 
@@ -50,11 +50,15 @@ def logs():
     """The compiler's logs by file and architecture; all cores compile."""
     names = {stem: {name for names in host.PROGRAMS.values() for name in names} for stem, host in HOSTS.items()}
     assert all(names.values())
+    by_degree = {stem: (*HOSTS[stem].CONSTANTS, *define(DEGREE=1)) for stem in STEMS if "Order order" in source(stem)}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield {
             (stem, architecture): pool.submit(compile_for, architecture, stem, names[stem])
             for architecture in ARCHITECTURES
             for stem in STEMS
+        } | {
+            (stem, "by degree"): pool.submit(compile_for, ARCHITECTURES[0], stem, names[stem], constants)
+            for stem, constants in by_degree.items()
         }
 
 
@@ -62,6 +66,12 @@ def logs():
 @pytest.mark.parametrize("stem", STEMS)
 def test_compile(logs, stem, architecture):
     assert logs[stem, architecture].result() == ""
+
+
+def test_compile_for_ties_by_degree(logs):
+    found = {stem: log.result() for (stem, architecture), log in logs.items() if architecture == "by degree"}
+    assert {"suitor", "handshake"} <= found.keys()
+    assert set(found.values()) == {""}
 
 
 def test_an_error_is_found():
@@ -93,7 +103,7 @@ def test_every_constant_is_used(stem):
     [
         ("suitor", "Order", order._ORDER),
         ("suitor", "Wide", suitor._WIDE),
-        ("checks", "Units", checks._UNITS),
+        ("checks", "Units", checks.UNITS),
         ("paths", "Units", paths.UNITS),
         ("auction", "Longs", auction._LONGS),
         ("auction", "Scale", paths.SCALE),

@@ -11,13 +11,12 @@ from device_gating import (
     SOME,
     TILE,
     agree,
-    compressed,
     drawn,
     matrices,
     there,
     values_of,
 )
-from gating import NOT_RISING, SQUARE
+from gating import NOT_RISING, SQUARE, compressed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -196,6 +195,19 @@ def test_repeats_are_added_up_in_the_order_in_which_they_are_stored(stays, kind)
         graph = agree(matrix)
         assert graph.notes["repeats"] == 1400 - len(np.unique(20 * row + col))
     assert set(agree(Matrix(compressed(kind, 20, row, col, np.ones(1400, bool)))).weights.tolist()) == {1}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("rule", WEIGHTS)
+def test_the_rule_applies_after_repeats_are_added_up(stays, kind, rule):
+    """With a pattern, too; many repeats of either sign, as in ``tests/gate``."""
+    rng = np.random.default_rng(2)
+    row, col = rng.integers(0, 20, (2, 700))
+    values = rng.integers(-3, 4, 700).astype("float32")
+    matrix = compressed(kind, 20, np.append(row, col), np.append(col, row), np.append(values, values))
+    for pattern in (False, True):
+        graph = agree(Matrix(matrix, pattern), weights=rule, seed=3)
+        assert rule not in ("unit", "random") or graph.weights.max() <= 1
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64", "float64"])

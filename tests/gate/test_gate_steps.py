@@ -33,13 +33,6 @@ def test_unsorted_rows_and_repeats_of_a_matrix_add_up(name):
     graph = as_graph(matrix)
     assert dense(graph).tolist() == [[0, 2, 3.5], [2, 0, 4], [3.5, 4, 0]]
     assert graph.notes == {"repeats": 5, "loops": 1}
-    # The rule comes first: absolute values, ones and random numbers are added up.
-    assert dense(as_graph(matrix, weights="abs"))[0].tolist() == [0, 2, 5.5]
-    assert dense(as_graph(matrix, weights="unit"))[0].tolist() == [0, 1, 3]
-    random = dense(as_graph(matrix, weights="random"))
-    once = dense(as_graph(([0, 1, 0], [1, 2, 2]), weights="random"))
-    assert random[0, 1] == once[0, 1]
-    assert random[0, 2] == once[0, 2] + once[0, 2] + once[0, 2]
 
 
 def test_the_same_numbers_added_in_the_same_order_agree():

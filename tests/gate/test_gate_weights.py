@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from corpus import DTYPES, FLOATS, INTEGERS
-from gating import FORMATS, SQUARE, cleaned, dense, refuse
+from gating import FORMATS, SQUARE, cleaned, compressed, dense, refuse
 
 from troth.api.opening import as_graph
 from troth.inputs import Edges, Matrix
@@ -84,6 +84,25 @@ def test_rules_of_a_matrix():
         assert (dense(as_graph(matrix, weights=rule)) == cleaned(SQUARE)).all()
     assert (dense(as_graph(matrix, weights="unit")) == (cleaned(SQUARE) > 0)).all()
     assert ((dense(as_graph(matrix, weights="random")) > 0) == (cleaned(SQUARE) > 0)).all()
+
+
+@pytest.mark.parametrize("name", ["csr", "csc", "coo"])
+def test_the_rule_applies_after_repeats_are_added_up(name):
+    """Three entries at (0, 1), two of which cancel, and two that cancel at (1, 2); the same in the other direction."""
+    row, col = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 1, 2, 2])
+    values = np.array([-4.0, 9.0, -9.0, 5.0, -5.0])
+    ends, values = (np.append(row, col), np.append(col, row)), np.append(values, values)
+    matrix = Matrix(compressed(name, 3, *ends, values))
+    assert dense(as_graph(matrix, weights="unit")).tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    for rule in ("abs", "paper"):
+        graph = as_graph(matrix, weights=rule)
+        assert dense(graph).tolist() == [[0, 4, 0], [4, 0, 0], [0, 0, 0]]
+        assert graph.notes == {"repeats": 6, "nonpositive": 1}
+    once = as_graph(([0, 1], [1, 2]), weights="random", seed=2)
+    assert (dense(as_graph(matrix, weights="random", seed=2)) == dense(once)).all()
+    for rule, right in (("keep", "unit"), ("abs", "unit"), ("paper", "random")):
+        graph = as_graph(Matrix(matrix.matrix, pattern=True), weights=rule, seed=2)
+        assert graph.weights.tolist() == as_graph(once, weights=right, seed=2).weights.tolist()
 
 
 @pytest.mark.parametrize("name", ["csr", "coo"])

@@ -62,3 +62,17 @@ def test_refusals():
 
 def test_empty():
     assert (as_graph(networkx.Graph()).n, as_graph(networkx.empty_graph(3)).n) == (0, 3)
+
+
+def test_whole_numbers_that_floats_do_not_hold():
+    """Beside a float, NumPy rounds 2^53 + 1 to 2^53; alone, whole numbers are exact."""
+    G = networkx.Graph()
+    G.add_weighted_edges_from([(0, 1, 2**53), (1, 2, 2**53 + 1), (2, 3, 1)])
+    assert as_graph(G).weights.max() == 2**53 + 1
+    G[2][3]["weight"] = 0.5
+    with pytest.raises(TrothError, match=r"'weight' of edge \(1, 2\), 9007199254740993, is no float"):
+        as_graph(G)
+    G[1][2]["weight"] = 2**54
+    assert as_graph(G).weights.max() == 2**54
+    with pytest.raises(TrothError, match="weight 9007199254740993 of edge 0 is no float"):
+        as_graph(([0, 1], [1, 2], [2**53 + 1, 0.5]))

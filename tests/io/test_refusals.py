@@ -291,7 +291,7 @@ CSR = {
     "no meta": ("meta.json", None, "no meta.json; a .csr graph holds"),
     "meta is no JSON": ("meta.json", b"{", "meta.json: "),
     "meta of another format": ("meta.json", b'{"format": "other", "version": 1}', "meta.json: not a graph"),
-    "meta of another version": ("meta.json", b'{"format": "troth-csr", "version": 2, "n": 3, "m": 2}', "not a graph"),
+    "meta of another version": ("meta.json", b'{"format": "troth-csr", "version": 3, "n": 3, "m": 2}', "not a graph"),
     "meta without counts": ("meta.json", b'{"format": "troth-csr", "version": 1, "n": "3", "m": 2}', "n and m"),
     "no indices": ("indices.npy", None, "indices.npy: No such file"),
     "indices are rubbish": ("indices.npy", RUBBISH, "indices.npy: "),

@@ -6,7 +6,11 @@ import sys
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
+import numpy as np
+import pytest
+
 import troth
+from troth import order
 from troth.kernels import jit
 
 SOURCES = Path(troth.__file__).parent
@@ -62,6 +66,27 @@ def test_two_processes_that_compile_at_once(tmp_path):
         assert output(code.format(kind), SOURCES.parent, tmp_path).split() == ["4", "1"]
 
 
+def test_compilation_is_timed_apart(tmp_path):
+    """In the first process and not in the second; it is in no other phase."""
+    code = """
+from time import perf_counter
+import troth
+graph = troth.generate("path", n=9)
+start = perf_counter()
+seconds = troth.match(graph, algorithm="handshake").stats["seconds"]
+print(seconds.get("compile", 0.0), seconds["match"], perf_counter() - start)
+"""
+    compiled, matched, spent = map(float, output(code, SOURCES.parent, tmp_path).split())
+    assert 0 < matched < compiled < compiled + matched <= spent
+    assert output(code, SOURCES.parent, tmp_path).split()[0] == "0.0"
+
+
+def test_steps_are_not_called_from_python():
+    """Without the wrappers that this takes, the process would end."""
+    with pytest.raises(TypeError, match="priority is a step of kernels"):
+        order.priority(order.make_order(), np.uint64(1))
+
+
 def test_what_a_kernel_depends_on():
     """Imports of imports, over several lines too; but no neighbours."""
     files = {SOURCES / "cpu" / "suitor.py"}
@@ -90,3 +115,43 @@ print(run(path, make_order(), Context(threads=2)).mates.tolist())
 """
     assert output(code, SOURCES.parent, tmp_path).strip() == "[-1, 2, 1]"
     assert jit.LEAN == {"_nrt": False}
+
+
+FIND = "import numpy as np\nfrom troth.rows import find\nfor kind in ('int32', 'int64'):\n"
+FIND += "    print(find(np.arange(9, dtype=kind), np.uint64(0), np.uint64(9), 4))"
+
+
+def run_python(code: str, **changes: str) -> subprocess.CompletedProcess:
+    words = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | changes
+    return subprocess.run([sys.executable, "-c", code], env=words, capture_output=True, text=True)
+
+
+def test_without_a_place_for_compiled_kernels(tmp_path):
+    """As in a container: the package's folders cannot be written to (here a file is in the way), nor the user's."""
+    copytree(SOURCES, tmp_path / "troth", ignore=ignore_patterns("__pycache__"))
+    for folder in (tmp_path / "troth", *(path for path in (tmp_path / "troth").rglob("*") if path.is_dir())):
+        (folder / "__pycache__").touch()
+    nowhere = str(tmp_path / "troth" / "__pycache__" / "below")
+    places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"), nowhere)
+    done = run_python(FIND, PYTHONPATH=str(tmp_path), **places)
+    assert done.stdout == "4\n4\n", done.stderr
+    assert done.stderr.count("RuntimeWarning: there is no writable folder for compiled kernels") == 1
+    command = "import sys, troth.cli; sys.exit(troth.cli.main(['match', 'absent.mtx']))"
+    done = run_python(command, PYTHONPATH=str(tmp_path), **places)
+    note, refusal = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert note.startswith("troth: there is no writable folder for compiled kernels, so every process compiles")
+    assert refusal == "troth: absent.mtx: there is no such file"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no limit of size here")
+def test_without_room_for_compiled_kernels(tmp_path):
+    """A limit on the size of files stands for a full disk; what is being written is not to blame."""
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))\n"
+    write = "\nfrom pathlib import Path\nfrom troth.io import atomic_path\nwith atomic_path('out.txt') as path:\n"
+    write += "    print(find(np.arange(9, dtype='uint32'), np.uint64(0), np.uint64(9), 4))\n    path.write_text('fine')"
+    code = f"import os\nos.chdir({str(tmp_path)!r})\n{limit}{FIND}{write}"
+    done = run_python(code, PYTHONPATH=str(SOURCES.parent), NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert done.stdout == "4\n4\n4\n", done.stderr
+    assert done.stderr.count("RuntimeWarning: compiled kernels cannot be kept in") == 1
+    assert (tmp_path / "out.txt").read_text() == "fine"

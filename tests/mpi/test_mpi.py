@@ -242,6 +242,45 @@ def test_a_rank_that_fails_ends_the_job(how, said, tmp_path):
         assert f"troth: rank {said}" in done.stderr
 
 
+INTERRUPTED = """
+import signal, sys
+from troth.cli import main
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {!r}:
+            signal.raise_signal(signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Finder())
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def launch_two(first: list, second: list) -> subprocess.CompletedProcess:
+    """A job of two processes that are given different words."""
+    words = [MPIEXEC, "-n", "1", sys.executable, *first, ":", "-n", "1", sys.executable, *second]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, env=dict(os.environ))
+
+
+@pytest.mark.parametrize("words", [["--device", "mpi", "--bogus"], ["-a", "sync-poll", "--bogus"]])
+def test_a_rank_that_refuses_its_words_ends_the_job(words):
+    match = ["-m", "troth", "match", "path:n=9"]
+    for first, second, rank in (([], words, "rank 1: "), (words, [], ""), (words, words, "")):
+        done = launch_two([*match, *(first or words[:2])], [*match, *(second or words[:2])])
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"troth: {rank}No such option: --bogus")
+        assert (done.stdout, done.stderr.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize("module", ["mpi4py", "typer"])
+def test_a_rank_that_is_interrupted_early_ends_the_job(module):
+    """Before MPI is there, and before there is a command."""
+    match = ["match", "path:n=9", "--device", "mpi"]
+    done = launch_two(["-m", "troth", *match], ["-c", INTERRUPTED.format(module), *match])
+    assert done.returncode != 0
+    assert "troth: interrupted" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 REFUSALS = [
     (["match", "g.mtx"], "troth convert g.mtx graph.csr first"),
     (["match", "delaunay:n=50"], "is not generated in parts"),

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from troth.gate.sides import two_sides
 from troth.gate.worth import read_purpose
 from troth.graph import Graph
 from troth.inputs import Matrix
+from troth.kernels.compiling import Stopwatch
 from troth.words import at_least
 
 
@@ -172,16 +172,16 @@ def assign(
     request = make_request("auction", device, seed=seed, threads=threads, options={"rounds": MOST_ROUNDS, **options})
     purpose = read_purpose(maximize, reward)
     refuse_purpose(request, maximize, reward)
-    start = perf_counter()
+    watch = Stopwatch()
     given, where = _recognise(A)
     shape = tuple(given.matrix.shape if isinstance(given, Matrix) else given.shape)
     if len(shape) != 2:
         raise TrothError(f"{where} has {len(shape)} dimensions: give rows and columns")
     graph = two_sides(given, purpose, where)
-    gate = perf_counter() - start
+    gate = watch.lap()
     found = find_matching(request, graph, goal_of(request, graph, two_sides=True), progress=progress)
     rows, cols = _pairs(graph, found.result.mates, shape[0])
-    stats = {"eps": request.options_of(request.engines[0])["eps"], **found.stats(gate)}
+    stats = {"eps": request.options_of(request.engines[0])["eps"], **found.stats(gate, watch)}
     m = Matching(graph, found.result.mates, "auction", found.place, "hash", request.seed, stats, found.proof)
     return Assignment(rows, cols, shape, m, found.result.prices)
 

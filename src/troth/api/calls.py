@@ -26,6 +26,7 @@ from troth.engines import LEAST_EPS
 from troth.errors import TrothError
 from troth.gate.worth import read_purpose
 from troth.graph import Graph
+from troth.kernels.compiling import Stopwatch
 
 
 def match(
@@ -107,9 +108,9 @@ def match(
     """
     request = make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options)
     refuse_purpose(request, maximize, reward, graph)
-    start = perf_counter()
+    watch = Stopwatch()
     graph = as_graph(graph, maximize=maximize, reward=reward)
-    return match_graph(request, graph, certify=certify, progress=progress, gate=perf_counter() - start)
+    return match_graph(request, graph, certify=certify, progress=progress, gate=watch)
 
 
 def refuse_purpose(request: Request, maximize: bool | None, reward: Any, graph: Any = None) -> None:
@@ -127,12 +128,14 @@ def match_graph(
     *,
     certify: bool = False,
     progress: Progress | None = None,
-    gate: float = 0.0,
+    gate: Stopwatch | None = None,
 ) -> Matching:
-    """The matching that a request asks for; ``gate`` are the seconds that the graph took."""
+    """The matching that a request asks for; ``gate`` has run while the graph was made."""
+    before = 0.0 if gate is None else gate.lap()
+    whole = gate or Stopwatch()
     found = find_matching(request, graph, goal_of(request, graph), certify=certify, progress=progress)
     result, proof = found.result, found.proof
-    stats = found.stats(gate)
+    stats = found.stats(before, whole)
     m = Matching(graph, result.mates, request.algorithm, found.place, request.ties, request.seed, stats, proof)
     if proof is not None:
         vars(m)["weight"] = proof.weight  # it would be added up once more
@@ -160,9 +163,11 @@ class Found(NamedTuple):
     proof: Certificate | None
     notes: list[str]
 
-    def stats(self, gate: float) -> dict[str, Any]:
-        """The stats of a result; ``gate`` are the seconds that the graph took."""
-        stats = {**self.result.counts, "seconds": {"gate": gate, **self.result.seconds}}
+    def stats(self, gate: float, whole: Stopwatch) -> dict[str, Any]:
+        """The stats of a result; ``gate`` are the seconds that the graph took, ``whole`` has run until now."""
+        whole.lap()
+        compiled = {"compile": whole.compiled} if whole.compiled else {}
+        stats = {**self.result.counts, "seconds": {"gate": gate, **compiled, **self.result.seconds}}
         return {**stats, "note": "; ".join(self.notes)} if self.notes else stats
 
 
@@ -179,9 +184,9 @@ def find_matching(
 
     def attempt(placed: Placed, asked: Request) -> tuple[tuple[Result, str], Certificate]:
         result, place = _run(asked, placed, progress)
-        start = perf_counter()  # where the matching was found
-        proof = certify_mates(placed.graph, result.mates, request.threads)
-        return (result._replace(seconds={**result.seconds, "certify": perf_counter() - start}), place), proof
+        watch = Stopwatch()
+        proof = certify_mates(placed.graph, result.mates, request.threads)  # where the matching was found
+        return (result._replace(seconds={**result.seconds, "certify": watch.lap()}), place), proof
 
     def work(placed: Placed) -> tuple[Result, str, Certificate | None, list[str | None]]:
         proof, notes = None, list[str | None]()
@@ -223,10 +228,10 @@ def _pursue(
 
     def attempt(eps: float, slack: float) -> Attempt:
         result, place = _run(request.changed(eps=eps, slack=slack, rounds=rounds), placed, progress)
-        start = perf_counter()
+        watch = Stopwatch()
         proof = certify_mates(placed.graph, result.mates, request.threads, *nearness(eps), result.prices)
         spent["match"] += result.seconds["match"]
-        spent["certify"] += perf_counter() - start
+        spent["certify"] += watch.lap()
         with arrays_of(placed.graph.device) as xp:
             pairs = int(xp.count_nonzero(xp.asarray(result.mates) >= 0)) // 2
         result = result._replace(counts={**result.counts, "eps": eps})
@@ -248,9 +253,9 @@ def _run(request: Request, placed: Placed, progress: Progress | None) -> tuple[R
         return match_whole(request, graph, progress), "mpi"
     order, run = request.order_for(graph), engine.load()
     with arrays_of(graph.device):
-        start = perf_counter()
+        watch = Stopwatch()
         result = run(graph, order, request.context(progress), **request.options_of(engine))
-        spent = perf_counter() - start
+        spent = watch.lap()
     return result._replace(seconds={"match": spent, **result.seconds}), graph.device
 
 

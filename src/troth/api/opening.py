@@ -20,7 +20,7 @@ from troth.files import refusing
 from troth.gate.entry import SYMMETRIZE, WEIGHTS, make_graph
 from troth.gate.worth import LeastCost, read_purpose
 from troth.graph import Graph
-from troth.inputs import Edges, Matrix, check_base, refuse_table_options
+from troth.inputs import Edges, Matrix, check_base, first_rounded, refuse_table_options
 from troth.validate import check_seed, check_word
 
 
@@ -254,6 +254,11 @@ def _edges_of(parts: Any, base: int, columns: Any) -> Edges:
         row, col, *weight = (np.asarray(plain(part)) for part in parts)
     except ValueError:  # lists in lists, of unequal lengths
         raise TrothError("the edges: row, col and weight must be one-dimensional arrays of numbers") from None
+    if weight and isinstance(parts[2], (list, tuple)) and (place := first_rounded(parts[2], weight[0])) is not None:
+        raise TrothError(
+            f"the edges: weight {parts[2][place]} of edge {place} is no float, but others are: "
+            "make all of them whole numbers, or floats"
+        )
     if base and row.dtype.kind in "iu" and col.dtype.kind in "iu":
         row, col = row.astype(np.int64) - base, col.astype(np.int64) - base
     return Edges(row, col, weight[0] if weight else None, base=base)

@@ -242,6 +242,13 @@ def check_output(path: Path, graph: bool = False, source: str | None = None) -> 
 
     ``source`` is the GRAPH where the output must not replace it.
     """
+    from troth.files import refusing
+
+    with refusing(path):
+        _check_output(path, graph, source)
+
+
+def _check_output(path: Path, graph: bool, source: str | None) -> None:
     from troth.io import check_target, csr, format_of
     from troth.io.atomic import behind_link, is_replaceable
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from troth.kernels.compiling import Stopwatch, is_compiling
 from troth.words import as_json, at_least
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from troth.ranks.graph import DistGraph
 
 PATIENCE = 1.0  # seconds before the bar appears
-PHASES = ("read", "copy", "match", "kernels", "certify", "write")
+PHASES = ("read", "compile", "copy", "match", "kernels", "certify", "write")
+COMPILING = "compiling for this machine, first run only"
 NOTES = {
     "header": "the first row names the columns",
     "no header": "the first row is an edge, not a header",
@@ -139,7 +140,7 @@ def waiting(phase: str) -> Iterator[Callable[..., None]]:
         with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
             task = bar.add_task(phase)
             while True:
-                name, done, total = state[0]
+                name, done, total = (COMPILING, 0, 0) if is_compiling() else state[0]
                 bar.update(task, description=name, completed=done, total=total or None, refresh=True)
                 if finished.wait(0.1):
                     return
@@ -157,15 +158,16 @@ def waiting(phase: str) -> Iterator[Callable[..., None]]:
 
 
 class Clock:
-    """Seconds by phase: ``lap`` names what has just ended."""
+    """Seconds by phase: ``lap`` names what has just ended. Compilation is a phase of its own."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self._last = perf_counter()
+        self._watch = Stopwatch()
 
     def lap(self, phase: str) -> None:
-        now = perf_counter()
-        self.seconds[phase], self._last = now - self._last, now
+        self.seconds[phase] = self._watch.lap()
+        if self._watch.compiled:
+            self.seconds["compile"] = self._watch.compiled
 
 
 def show_report(

@@ -19,7 +19,7 @@ from troth.cli.strongest import strongest
 from troth.cli.verify import verify
 
 app = typer.Typer(
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode=None,  # plain help: aligned examples, and half the time to the first line
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

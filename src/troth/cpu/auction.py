@@ -30,9 +30,8 @@ from troth.kernels.queue import append, new_batches
 from troth.kernels.team import chunks, thread_count
 from troth.order import Order, by_degree, vertex
 from troth.rows import heaviest, rows_of
-from troth.units import make_units
+from troth.units import ROOM, make_units
 
-ROOM = 3  # bits: a gain is the sum of five weights
 STEPS = ("prices", "paths", "stable", "merge", "polish", "complete")
 
 

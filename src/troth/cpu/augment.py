@@ -64,10 +64,10 @@ def hold(worker, cursor, chunk, bidding, exchange):
 @inlined
 def arms_of(bidding, exchange, v):
     """The two best arms of v: their profits, and where they lead (-1: there is none)."""
-    mask = mask_of(bidding, np.uint64(v))
+    mask = mask_of(bidding.seed, np.uint64(v))
     best, second = best_two(bidding, mask, np.uint64(v), exchange.held)
-    here = np.int32(item_of(bidding, best, mask)) if best >> PRIORITY_BITS != NONE else np.int32(-1)
-    other = np.int32(item_of(bidding, second, mask)) if second >> PRIORITY_BITS != NONE else np.int32(-1)
+    here = np.int32(item_of(bidding.mixing, best, mask)) if best >> PRIORITY_BITS != NONE else np.int32(-1)
+    other = np.int32(item_of(bidding.mixing, second, mask)) if second >> PRIORITY_BITS != NONE else np.int32(-1)
     return profit_of(best), here, profit_of(second), other
 
 

@@ -13,7 +13,6 @@ Memory: 28 bytes a vertex while prices are found, 8 of which stay. Cost: 1.8 to 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -27,7 +26,7 @@ from troth.kernels.queue import VertexQueue, append, new_batches
 from troth.kernels.team import SERIAL_BELOW, chunks, new_cursor, run_team
 from troth.order import BID, ONE, PRIORITY_BITS, Order, hash1, make_order, priority, vertex
 from troth.rows import NumberRows, number_rows_of
-from troth.units import factors_of, greatest_weight
+from troth.units import value_factors
 
 NONE = np.uint64(0)  # no bid
 LEAST = np.float32(2.0**-100)  # of a weight in a bid, so that no profit and no bid is denormal
@@ -52,7 +51,7 @@ class Bidding(NamedTuple):
 
 def make_bidding(graph: Any, order: Order, seed: int = 0, eps: float = 0.02) -> Bidding:
     """The rules for a graph, or a rank's part of one; weights are scaled so that the greatest of all is in [1, 2)."""
-    factors, mixing = factors_of(1 - math.frexp(greatest_weight(graph))[1]), make_order("hash", seed)
+    factors, mixing = value_factors(graph), make_order("hash", seed)
     return Bidding(number_rows_of(graph), *factors, order, mixing, np.uint64(seed % 2**64), np.float32(eps))
 
 
@@ -108,15 +107,15 @@ def profit_of(key):
 
 
 @inlined
-def mask_of(bidding, u):
+def mask_of(seed, u):
     """What u mixes into the numbers of items, so that bidders with the same neighbours choose differently."""
-    return hash1(bidding.seed, BID, u) >> PRIORITY_BITS
+    return hash1(seed, BID, u) >> PRIORITY_BITS
 
 
 @inlined
-def item_of(bidding, key, mask):
+def item_of(mixing, key, mask):
     """The item in a key."""
-    return vertex(bidding.mixing, key) ^ mask
+    return vertex(mixing, key) ^ mask
 
 
 @spliced
@@ -138,18 +137,11 @@ def best_two(bidding, mask, u, prices):
 
 
 @inlined
-def make_bid(bidding, mask, u, best, second, prices):
-    """The item that u asks for, and its bid."""
-    v = item_of(bidding, best, mask)
-    return v, bid_at(bidding, priority(bidding.order, u), best, second, price_of(prices, v))
-
-
-@inlined
-def bid_at(bidding, rank, best, second, price):
+def bid_at(eps, rank, best, second, price):
     """The bid of who has this priority for an item of this price, in the order of ``reference_auction.py``."""
     profit = profit_of(best)
     bid = np.float32(price + np.float32(profit - profit_of(second)))
-    bid = np.float32(bid + np.float32(bidding.eps * np.float32(price + profit)))
+    bid = np.float32(bid + np.float32(eps * np.float32(price + profit)))
     return max(bits_of(bid), bits_of(price) + ONE) << PRIORITY_BITS | rank
 
 
@@ -172,11 +164,11 @@ class Round(NamedTuple):
 
 
 @inlined
-def commit(bidding, v, bid, words, batch, lost):
+def commit(order, v, bid, words, batch, lost):
     """Make a bid for v. Someone loses, unless the item was free. Returns how many have, and what is paid more."""
     old = fetch_max(words, v, bid)
     if old != NONE:
-        batch[lost] = vertex(bidding.order, min(old, bid))
+        batch[lost] = vertex(order, min(old, bid))
         lost += 1
     return lost, money(max(old, bid)) - money(old)
 
@@ -191,14 +183,15 @@ def bid_first(worker, cursor, chunk, bidding, scratch, words, losers):
         for group in range(np.uint64(start), np.uint64(stop), GROUP):
             made = NONE
             for u in range(group, min(group + GROUP, np.uint64(stop))):
-                mask = mask_of(bidding, u)
+                mask = mask_of(bidding.seed, u)
                 best, second = best_two(bidding, mask, u, None)
                 if best >> PRIORITY_BITS != NONE:
-                    items[made], bids[made] = make_bid(bidding, mask, u, best, second, None)
+                    items[made] = item_of(bidding.mixing, best, mask)
+                    bids[made] = bid_at(bidding.eps, priority(bidding.order, u), best, second, np.float32(0.0))
                     prefetch(words, items[made])
                     made += ONE
             for i in range(made):
-                lost, more = commit(bidding, items[i], bids[i], words, batch, lost)
+                lost, more = commit(bidding.order, items[i], bids[i], words, batch, lost)
                 paid += more
         append(losers, batch, lost)
     return paid
@@ -230,14 +223,15 @@ def bid_again(worker, cursor, chunk, bidding, words, round):
             fetch(rows, bidders, group, last, words)
             for i in range(group, last):
                 u = np.uint64(np.uint32(bidders[i]))
-                mask = mask_of(bidding, u)
+                mask = mask_of(bidding.seed, u)
                 best, second = best_two(bidding, mask, u, words)
                 read += rows.indptr[u + ONE] - rows.indptr[u]
                 round.bids[i] = NONE
                 if best >> PRIORITY_BITS != NONE:
                     unmet += money(best)
-                    item, round.bids[i] = make_bid(bidding, mask, u, best, second, words)
+                    item, rank = item_of(bidding.mixing, best, mask), priority(bidding.order, u)
                     round.items[i] = np.int32(item)
+                    round.bids[i] = bid_at(bidding.eps, rank, best, second, price_of(words, item))
     return unmet, read
 
 
@@ -251,7 +245,7 @@ def make_bids(worker, cursor, chunk, bidding, batches, words, round):
         for i in range(start, stop):
             prefetch(words, np.uint64(np.uint32(round.items[min(i + 16, stop - 1)])))
             if round.bids[i] != NONE:
-                lost, more = commit(bidding, np.uint64(round.items[i]), round.bids[i], words, batch, lost)
+                lost, more = commit(bidding.order, np.uint64(round.items[i]), round.bids[i], words, batch, lost)
                 paid += more
         append(round.losers, batch, lost)
     return paid

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from troth.contract import Context, Result
-from troth.cpu.offers import GROUP, LOST, NONE, Offers, offer_by_key, settle
+from troth.cpu.offers import GROUP, LOST, NONE, Offers, look_exactly, offer_by_key, settle
 from troth.graph import Graph
 from troth.kernels.atomics import load, prefetch
 from troth.kernels.jit import inlined, kernel
@@ -46,6 +46,7 @@ from troth.order import MASK, MOST_CLASS, ONE, PRIORITY_BITS, Order, is_scramble
 from troth.rows import Rows, rows_of, sort_rows
 
 TWO = np.uint64(2)
+SMALL = 2**15  # entries up to which the paper's loop serves, where threads were not asked for: it compiles in a quarter
 SHORT = 16  # entries
 TILE = np.uint64(4096)  # keys made at a time
 NEAR = np.uint64(2**15)  # ids this close are likely to share the cache
@@ -264,6 +265,29 @@ def suitors_to_mates(worker, cursor, chunk, order, state, mate):
 # ---- the engine ----
 
 
+@kernel
+def propose_alone(rows, order, offers):
+    """Algorithm 3 as it is, by one thread, which goes on with whomever it displaces. Counts as ``propose_all`` does."""
+    made = scans = read = np.int64(0)
+    for first in range(rows.indptr.size - 1):
+        u = np.uint64(first)
+        while True:
+            rank = priority(order, u)
+            e = look_exactly(rows, order, u, rank, offers)
+            scans += 1
+            read += rows.indptr[u + ONE] - rows.indptr[u]
+            if e < 0:
+                break
+            v = np.uint64(np.uint32(rows.indices[e]))
+            held = offers.state[v]
+            offers.state[v] = prefix(rows.bits[e], order) << PRIORITY_BITS | rank
+            made += 1
+            if held == NONE:
+                break
+            u = vertex(order, held)
+    return made, scans, read
+
+
 def run(graph: Graph, order: Order, context: Context, *, presort: bool = False) -> Result:
     """The engine; see ``contract.py``. With threads the counts depend on who comes first; the mates never do."""
     n, rows = graph.n, rows_of(graph)
@@ -283,6 +307,8 @@ def run(graph: Graph, order: Order, context: Context, *, presort: bool = False) 
     elif presort:
         reached = graph.indptr[:-1].copy()
         counts = run_team(propose_sorted, n, threads, rows, order, lists, reached, offers, progress=report)
+    elif context.threads is None and len(graph.indices) <= SMALL:
+        counts = [propose_alone(rows, order, offers)]
     elif goes_in_waves(graph, order):
         counts = propose_in_waves(rows, order, 0, mate, scratch, offers, report)
     else:

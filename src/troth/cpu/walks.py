@@ -24,9 +24,8 @@ from troth.kernels.jit import inlined, kernel
 from troth.kernels.queue import append
 from troth.kernels.team import chunks
 from troth.order import PRIORITY_BITS, WALK, hash2, priority
-from troth.units import Units
+from troth.units import WALK_STEPS, Units
 
-STEPS = 8  # of a walk: so many weights of 60 bits add up in 63
 LIFT = np.float32(4.0)  # what makes every worth positive: prices are less than 3
 
 
@@ -69,7 +68,7 @@ def take(guide, mate, f, path, count, z):
         key = bits_of(worth) << PRIORITY_BITS | priority(bidding.mixing, np.uint64(v) ^ mask)
         if key > best and not is_closed(mate, f, path, count, v):
             best = key
-    return np.int32(item_of(bidding, best, mask)) if best else np.int32(-1)
+    return np.int32(item_of(bidding.mixing, best, mask)) if best else np.int32(-1)
 
 
 @kernel
@@ -78,7 +77,7 @@ def walk_from(guide, mate, f, path):
     rows, units = guide.bidding.rows, guide.units
     gain = best = np.int64(0)
     length, z = 0, f
-    for count in range(STEPS):
+    for count in range(WALK_STEPS):
         y = take(guide, mate, f, path, count, z)
         if y < 0:
             break
@@ -164,7 +163,7 @@ def make_walks(worker, cursor, chunk, exchange):
 
 def walk(workers: Workers, guide: Guide, batches: np.ndarray, exchange: Exchange) -> int:
     """One round; how many walks were made."""
-    n, paths = len(exchange.mate), np.empty((workers.threads, STEPS), np.int32)
+    n, paths = len(exchange.mate), np.empty((workers.threads, WALK_STEPS), np.int32)
     workers.run(fill, n, NONE, exchange.claims)
     workers.empty(exchange.centres)
     workers.run(list_starts, n, guide.prices, batches, exchange.mate, exchange.centres)

@@ -18,16 +18,15 @@ Memory: 47 bytes a vertex beside the mates; Suitor, which runs first, takes 50.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from troth.arrays import cupy
 from troth.contract import Context, Result
-from troth.cpu.prices import plain_prices
 from troth.cuda import suitor
 from troth.cuda.augment import ENTRIES, complete, exchange, lanes_shift
-from troth.cuda.paths import SCALE, heaviest_on_paths, numbers_of, scale_argument
+from troth.cuda.paths import SCALE, heaviest_on_paths, scale_argument
 from troth.cuda.walks import walk
 from troth.graph import Graph
 from troth.kernels.launch import (
@@ -35,15 +34,17 @@ from troth.kernels.launch import (
     WORDS,
     DeviceClock,
     Memory,
+    aligned,
     define,
     launch,
     launch_cooperative,
     load,
     number_of,
+    numbers_of,
     resident,
     struct,
 )
-from troth.order import ORDER_CONSTANTS, Order, as_argument, by_degree, make_order
+from troth.order import ORDER_CONSTANTS, Order, as_argument, by_degree, for_order, make_order
 
 BLOCK = 256
 PIECE = 1024  # entries of a piece of a longer row
@@ -68,15 +69,15 @@ PROGRAMS |= {
 }
 
 
-def _load(part: str, graph: Graph) -> tuple[Any, ...]:
-    return load("auction", PROGRAMS[part, number_of(graph.weights.dtype)], CONSTANTS)
+def _load(part: str, graph: Graph, constants: tuple[str, ...] = CONSTANTS) -> tuple[Any, ...]:
+    return load("auction", PROGRAMS[part, number_of(graph.weights.dtype)], constants)
 
 
 def _rows(graph: Graph) -> tuple[Any, ...]:
     return (
         graph.indptr,
-        graph.indices,
-        numbers_of(graph.weights),
+        aligned(graph.indices),
+        aligned(numbers_of(graph.weights)),
         np.int64(graph.n),
         lanes_shift(graph),
         scale_argument(graph),
@@ -106,22 +107,28 @@ def _blocks(kernel: Any, threads: int, waves: int = 1) -> int:
 # ---- the parts ----
 
 
-def prices(
+class Held(NamedTuple):
+    """What an auction leaves: the words of all items, their prices, and the memory with the number of rounds."""
+
+    words: Any  # the bits of the price << 32 | priority of the holder, 0 for none
+    prices: Any  # float32
+    memory: Memory | None  # of which the last word of "control" is the rounds; None where there was none
+
+
+def prices(graph: Graph, order: Order) -> Any:
+    """The prices after the auction as ``match`` holds it by default."""
+    return hold(graph, order).prices
+
+
+def hold(
     graph: Graph, order: Order, seed: int = 0, eps: float = 0.02, slack: float = 0.02, rounds: int | None = 32
-) -> Any:
-    """The words of all items after the auction: the bits of the price << 32 | priority of the holder, 0 for none."""
-    return _hold(graph, order, seed, eps, slack, rounds)[0]
-
-
-def _hold(
-    graph: Graph, order: Order, seed: int, eps: float, slack: float, rounds: int | None
-) -> tuple[Any, Memory | None]:
-    """The words, and the memory that has the number of rounds in the last word of ``control``."""
+) -> Held:
+    """The auction itself."""
     cp, n = cupy(), graph.n
-    state = cp.zeros(n, np.uint64)
+    state, paid = cp.zeros(n, np.uint64), cp.zeros(n, np.float32)
     if not len(graph.indices) or rounds == 0:
-        return state, None
-    open_auction, hold_auction, _ = _load("prices", graph)
+        return Held(state, paid, None)
+    open_auction, hold_auction, _ = _load("prices", graph, for_order(order, CONSTANTS))
     most_rows, most_pieces, zeros, others = _long_sizes(graph)
     places = n + most_rows
     memory = Memory(
@@ -134,15 +141,15 @@ def _hold(
     threads = n << int(lanes_shift(graph))
     open_auction((_blocks(open_auction, threads, WAVES),), (BLOCK,), (*given, longs, *bids))
     most = np.int64(UNLIMITED if rounds is None else rounds)
-    stop = np.float64(slack), most, longs, state, memory["active"]
+    stop = np.float64(slack), most, longs, state, paid, memory["active"]
     launch_cooperative(hold_auction, _blocks(hold_auction, threads), BLOCK, *given, *stop, *bids)
-    return state, memory
+    return Held(state, paid, memory)
 
 
 def arcs(graph: Graph, order: Order, state: Any) -> tuple[Any, Any]:
     """What each vertex holds, and who holds it; -1 where there is none."""
     cp, n = cupy(), graph.n
-    _, _, read_arcs = _load("prices", graph)
+    _, _, read_arcs = _load("prices", graph, for_order(order, CONSTANTS))
     item, holder = cp.full(n, -1, np.int32), cp.empty(n, np.int32)
     launch(read_arcs, n, np.int64(n), state, as_argument(order), item, holder, block=BLOCK)
     return item, holder
@@ -196,11 +203,10 @@ def run(
         return Result(cp.full(n, -1, np.int32), {"rounds": 0}, {"kernels": 0.0})
     clock = DeviceClock() if context.measured else None
     stable = suitor.run(graph, by_degree(order, seed, graph), replace(context, measured=False, progress=None)).mates
-    state, memory = _hold(graph, order, seed, eps, slack, rounds)
+    state, paid, memory = hold(graph, order, seed, eps, slack, rounds)
     control = None if memory is None else memory.view("control", np.uint32)[-1:].copy()
     del memory
     item, holder = arcs(graph, order, state)
-    paid = plain_prices(state)
     del state
     mate = heaviest_on_paths(graph, seed, item, holder, oriented=True)
     del item, holder

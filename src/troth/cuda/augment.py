@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.cuda.paths import UNITS, numbers_of, units_argument
+from troth.cuda.paths import UNITS, units_argument
 from troth.graph import Graph
 from troth.kernels.launch import (
     FLOATS,
@@ -28,10 +28,11 @@ from troth.kernels.launch import (
     launch_cooperative,
     load,
     number_of,
+    numbers_of,
     resident,
     word_of,
 )
-from troth.order import ORDER_CONSTANTS, Order, as_argument, make_order
+from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order, make_order
 
 BLOCK = 256
 ENTRIES = 16  # of a row that each of a group's lanes reads at most
@@ -47,6 +48,10 @@ PROGRAMS: dict[tuple[str, str], tuple[str, ...]] = {
 PROGRAMS |= {("complete", word): ("list_free", f"complete<{word}>") for word in WORDS.values()}
 
 
+def _load(part: str, kind: str, order: Order) -> tuple[Any, ...]:
+    return load("augment", PROGRAMS[part, kind], for_order(order, CONSTANTS))
+
+
 def lanes_shift(graph: Graph) -> np.int64:
     """2^shift lanes read a row: about a quarter of the mean degree, so that each has four entries."""
     quarter = len(graph.indices) // (4 * graph.n) if graph.n else 0
@@ -59,7 +64,7 @@ def exchange(graph: Graph, order: Order, seed: int, mate: Any, looks: Any, held:
     Centres for whose vertices ``looks`` is 1 take part; ``touched`` becomes 1 for those whose pairs are claimed.
     """
     n = graph.n
-    wish, withdraw, change = load("augment", PROGRAMS["exchange", number_of(graph.weights.dtype)], CONSTANTS)
+    wish, withdraw, change = _load("exchange", number_of(graph.weights.dtype), order)
     memory = Memory({"control": CONTROL_BYTES, "claims": 8 * n}, {"centres": 4 * n}).clear()
     control, claims, centres = memory["control"], memory["claims"], memory["centres"]
     rows = graph.indptr, graph.indices, numbers_of(graph.weights), np.int64(n)
@@ -75,7 +80,7 @@ def exchange(graph: Graph, order: Order, seed: int, mate: Any, looks: Any, held:
 def complete(graph: Graph, order: Order, mate: Any) -> None:
     """Match the free vertices among themselves, in ``mate``, by the one stable matching."""
     n = graph.n
-    list_free, match_free = load("augment", PROGRAMS["complete", word_of(graph.weights)], CONSTANTS)
+    list_free, match_free = _load("complete", word_of(graph.weights), order)
     memory = Memory({"control": CONTROL_BYTES}, {"lists": 8 * n, "choice": 4 * n}).clear()
     control, lists = memory["control"], memory["lists"]
     launch(list_free, n, np.int64(n), graph.indptr, mate, lists, control, block=BLOCK)

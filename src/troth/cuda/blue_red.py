@@ -19,7 +19,7 @@ from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.graph import Graph
 from troth.kernels.launch import BLOCK, WORDS, DeviceClock, bits_of, define, load, word_of
-from troth.order import ORDER_CONSTANTS, Order, as_argument
+from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order
 from troth.words import BEST_P
 
 LANES = (4, 16)  # how many lanes look at a row
@@ -61,7 +61,8 @@ def run(
     seed, blue_below = context.seed, np.uint64(int(p * 2**64))
     lanes = LANES[len(graph.indices) >= MORE_LANES_FROM * n]
     word = word_of(graph.weights) if weighted else "u8"
-    colour_list, propose, respond, finish = load("blue_red", PROGRAMS[word, lanes, weighted], CONSTANTS)
+    program = PROGRAMS[word, lanes, weighted]
+    colour_list, propose, respond, finish = load("blue_red", program, for_order(order, CONSTANTS))
     rows = (graph.indptr, graph.indices, bits_of(graph.weights), as_argument(order), seed)
 
     mate = cp.full(n, -1, np.int32)

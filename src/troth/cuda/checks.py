@@ -18,10 +18,10 @@ import numpy as np
 
 from troth.arrays import cupy
 from troth.cpu.checks import BLOCK, add_in_order
-from troth.cpu.prices import as_words
 from troth.cuda.auction import prices as hold_auction
+from troth.cuda.paths import UNITS
 from troth.graph import Graph
-from troth.kernels.launch import FLOATS, WARP, WORDS, bits_of, define, launch, load, number_of
+from troth.kernels.launch import FLOATS, WARP, WORDS, bits_of, define, launch, load, number_of, numbers_of
 from troth.order import ORDER_CONSTANTS, make_order
 from troth.units import make_units
 
@@ -31,11 +31,10 @@ SUM_THREADS = 128  # of add_blocks, where each warp has its own part of shared m
 PIECE = 1024  # entries of a piece of a long row: 32 for each lane
 LANE_ENTRIES = 64  # that one lane takes of a short row at most
 
-_UNITS = np.dtype([("exponent", "i8"), ("first", "f8"), ("second", "f8")])
 CONSTANTS = (
     *ORDER_CONSTANTS,
     *define(NOWHERE=NOWHERE, SLOTS=SLOTS, SUM_BLOCK=BLOCK, SUM_THREADS=SUM_THREADS),
-    *define(UNITS_BYTES=_UNITS.itemsize),
+    *define(UNITS_BYTES=UNITS.itemsize),
 )
 
 
@@ -154,15 +153,15 @@ class CudaChecks:
         """y(v) = the price of v in an auction; (the matching's weight from below, exponent)."""
         cp, graph = cupy(), self.graph
         list_long, start_dual, *self._kernels = _load("dual", graph)
-        self._weights = graph.weights if graph.weights.dtype.kind == "f" else self.bits
+        self._weights = numbers_of(graph.weights)
         made = make_units(graph)
-        self._units = np.array([tuple(made)], _UNITS)
+        self._units = np.array([tuple(made)], UNITS)
         self._rows = split_rows(graph, list_long)
         self._y, self._fresh = cp.empty(graph.n, np.int64), cp.empty(graph.n, np.int64)
         matched = _new_totals()
-        words = hold_auction(graph, make_order("hash", 0)) if prices is None else as_words(prices)
+        paid = hold_auction(graph, make_order("hash", 0)) if prices is None else prices
         one = np.float64(2.0 ** (61 if graph.weights.dtype.kind == "f" else 62))  # a price of 1 in units
-        given = mate, held.view(self._weights.dtype), self._units, words, one, self._y, matched
+        given = mate, held.view(self._weights.dtype), self._units, paid, one, self._y, matched
         launch(start_dual, graph.n, np.int32(graph.n), *given)
         return _joined(matched), int(made.exponent)
 

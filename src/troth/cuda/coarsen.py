@@ -48,7 +48,7 @@ from troth.kernels.launch import (
     resident,
     word_of,
 )
-from troth.order import ORDER_CONSTANTS, Order, as_argument
+from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order
 
 THREADS = 256  # of every block but those of merge_marked
 MARK_THREADS = 512
@@ -208,7 +208,7 @@ class CudaCoarsening:
 
     def pair_relatives(self, graph: Graph, order: Order, vertices: Any, mate: Any) -> None:
         """Pair those of the vertices, which ascend, that have the same strongest neighbour."""
-        (kernel,) = load("coarsen", PROGRAMS["relatives", word_of(graph.weights)], CONSTANTS)
+        (kernel,) = load("coarsen", PROGRAMS["relatives", word_of(graph.weights)], for_order(order, CONSTANTS))
         _pair(kernel, graph, vertices, mate, graph.weights, as_argument(order))
 
     def fitting_edges(self, graph: Graph, vertex_weights: Any, limits: Any) -> Graph:

@@ -28,7 +28,7 @@ from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.graph import Graph
 from troth.kernels.launch import WORDS, DeviceClock, bits_of, define, launch, load, word_of
-from troth.order import ORDER_CONSTANTS, Order, as_argument
+from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order
 
 NONE = 2**63 - 1  # no edge
 CONSTANTS = (*ORDER_CONSTANTS, *define(NONE=NONE))
@@ -37,10 +37,14 @@ PROGRAMS = {
 }
 
 
+def _load(graph: Graph, order: Order) -> tuple[Any, ...]:
+    return load("greedy", PROGRAMS[word_of(graph.weights)], for_order(order, CONSTANTS))
+
+
 def sorted_ends(graph: Graph, order: Order) -> Any:
     """Both ends of every edge, in one uint64 each, by decreasing (weight, rank)."""
     cp, n, m = cupy(), graph.n, graph.m
-    list_above, list_edges, name_ends, *_ = load("greedy", PROGRAMS[word_of(graph.weights)], CONSTANTS)
+    list_above, list_edges, name_ends, *_ = _load(graph, order)
     bits, constants = bits_of(graph.weights), as_argument(order)
     above = cp.empty(n + 1, np.int64)
     launch(list_above, n, np.int32(n), graph.indptr, graph.indices, above)
@@ -67,7 +71,7 @@ def run(graph: Graph, order: Order, context: Context) -> Result:
     clock.append(perf_counter())
     left = m
     if m:
-        *_, claim, take, drop = load("greedy", PROGRAMS[word_of(graph.weights)], CONSTANTS)
+        *_, claim, take, drop = _load(graph, order)
         first, kept = cp.full(graph.n, NONE, np.int64), cp.empty(m, np.bool_)
     while left:
         count = np.int64(left)

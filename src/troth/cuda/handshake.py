@@ -26,7 +26,7 @@ from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.graph import Graph
 from troth.kernels.launch import BLOCK, WARP, WORDS, DeviceClock, bits_of, define, launch, load, word_of
-from troth.order import ORDER_CONSTANTS, Order, as_argument
+from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order
 
 KERNELS = ("scan", "collate", "check", "mark", "sum", "pack")
 SUMS = {4: "i32", 8: "i64"}  # the type of the sums by size in bytes
@@ -55,8 +55,8 @@ PROGRAMS = {
 }
 
 
-def _kernel(program: str, name: str) -> Any:
-    return load("handshake", PROGRAMS[program], CONSTANTS)[PROGRAMS[program].index(name)]
+def _kernel(program: str, name: str, constants: tuple[str, ...] = CONSTANTS) -> Any:
+    return load("handshake", PROGRAMS[program], constants)[PROGRAMS[program].index(name)]
 
 
 def _over(total: int, gpu_threads: int | None, kernel: Any, *args: Any) -> None:
@@ -75,7 +75,7 @@ def strongest_neighbour_scan(
     """One pass of the segment scan; sets ``made_changes[0]`` to 1 if and only if a destination changed."""
     word, count = word_of(old_weight), len(src)
     arrays = (src, old_dst, new_dst, bits_of(old_weight), bits_of(new_weight), made_changes)
-    kernel = _kernel(word, f"strongest_neighbour_scan<{word}>")
+    kernel = _kernel(word, f"strongest_neighbour_scan<{word}>", for_order(order, CONSTANTS))
     _over(count, gpu_threads, kernel, *arrays, np.int64(distance), np.int64(count), as_argument(order))
 
 
@@ -181,7 +181,7 @@ def strongest(graph: Graph, order: Order, gpu_threads: int | None = None) -> Any
         return found
     word, lanes = word_of(graph.weights), LANES[len(graph.indices) >= MORE_LANES_FROM * graph.n]
     rows = (graph.indptr, graph.indices, bits_of(graph.weights))
-    kernel = _kernel(word, f"find_strongest<{word}, {lanes}>")
+    kernel = _kernel(word, f"find_strongest<{word}, {lanes}>", for_order(order, CONSTANTS))
     launch(kernel, graph.n * lanes, *rows, as_argument(order), np.int32(graph.n), found)
     return found
 

@@ -20,7 +20,7 @@ from troth.contract import Context, Result
 from troth.graph import Graph
 from troth.kernels.launch import WORDS, DeviceClock, bits_of, launch, load, word_of
 from troth.order import ORDER_CONSTANTS as CONSTANTS
-from troth.order import Order, as_argument
+from troth.order import Order, as_argument, for_order
 
 PROGRAMS = {word: (f"process_all<{word}>", f"process_queue<{word}>") for word in WORDS.values()}
 
@@ -32,7 +32,9 @@ def run(graph: Graph, order: Order, context: Context) -> Result:
     queue, tail = cp.empty(n, np.int32), cp.zeros(1, np.uint32)
     rounds = start = stop = 0
     if len(graph.indices):
-        process_all, process_queue = load("locally_dominant", PROGRAMS[word_of(graph.weights)], CONSTANTS)
+        process_all, process_queue = load(
+            "locally_dominant", PROGRAMS[word_of(graph.weights)], for_order(order, CONSTANTS)
+        )
         rows = (graph.indptr, graph.indices, bits_of(graph.weights), as_argument(order))
         launch(process_all, n, *rows, np.int64(n), candidate, mate, queue, tail)
         stop = int(tail.get()[0])

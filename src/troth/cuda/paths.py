@@ -14,7 +14,6 @@ Memory: 24 bytes a vertex, beside the mates.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -25,24 +24,22 @@ from troth.kernels.launch import (
     FLOATS,
     WORDS,
     Memory,
-    bits_of,
     define,
     launch,
     launch_cooperative,
     load,
     number_of,
+    numbers_of,
     resident,
     struct,
 )
 from troth.order import ORDER_CONSTANTS, as_argument, make_order
-from troth.units import make_units
+from troth.units import ROOM, make_units, value_factors
 
 BLOCK = 256
 LIMIT = 2048  # edges that one thread walks
 SPACING = 256  # vertices, in the mean, from one splitter to the next
-ROOM = 4  # times as many splitters as in the mean have room,
-SPARE = 4096  # and some more
-UNIT_ROOM = 3  # bits of units that are left, so that weights can be added
+SPLITTER_ROOM, SPARE = 4, 4096  # times as many splitters as in the mean have room, and some more
 CONTROL_BYTES, SEGMENT_BYTES, SPLITTER_BYTES = 32, 80, 16  # of the kernels' structs
 
 UNITS = np.dtype([("exponent", "i8"), ("first", "f8"), ("second", "f8")])
@@ -58,24 +55,15 @@ PROGRAMS = {
 }
 
 
-def numbers_of(weights: Any) -> Any:
-    """The weights as kernels calculate with them: floats as they are, integers as the unsigned of their width."""
-    return weights if weights.dtype.kind == "f" else bits_of(weights)
-
-
 def units_argument(graph: Graph) -> np.ndarray:
     """The units in which weights are added up, as a struct that kernels take by value."""
-    units = make_units(graph, room=UNIT_ROOM)
+    units = make_units(graph, ROOM)
     return struct(UNITS, int(units.exponent), units.first, units.second)
 
 
 def scale_argument(graph: Graph) -> np.ndarray:
-    """The two factors that make weights values, the greatest in [1, 2), as a struct that kernels take by value."""
-    dtype, greatest = graph.weights.dtype, graph.bits_range()[1]
-    if dtype.kind == "f":
-        greatest = np.array([greatest], f"u{dtype.itemsize}").view(dtype)[0]
-    shift = 1 - math.frexp(float(greatest))[1]
-    return struct(SCALE, math.ldexp(1.0, shift // 2), math.ldexp(1.0, shift - shift // 2))
+    """The two factors that make weights values, as a struct that kernels take by value."""
+    return struct(SCALE, *value_factors(graph))
 
 
 def heaviest_on_paths(graph: Graph, seed: int, first: Any, second: Any, oriented: bool = False) -> Any:
@@ -88,7 +76,7 @@ def heaviest_on_paths(graph: Graph, seed: int, first: Any, second: Any, oriented
     if not n:
         return mate
     list_ends, walk_paths, walk_cycles, settle_long = load("paths", PROGRAMS[number_of(graph.weights.dtype)], CONSTANTS)
-    most = n // SPACING * ROOM + SPARE
+    most = n // SPACING * SPLITTER_ROOM + SPARE
     memory = Memory(
         {"control": CONTROL_BYTES},
         {

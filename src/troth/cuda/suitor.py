@@ -39,6 +39,7 @@ from troth.kernels.launch import (
     WORDS,
     DeviceClock,
     Memory,
+    aligned,
     bits_of,
     define,
     launch,
@@ -48,7 +49,7 @@ from troth.kernels.launch import (
     struct,
     word_of,
 )
-from troth.order import ORDER_CONSTANTS, Order, as_argument
+from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order
 
 BLOCK = 256
 SHORT, LONG = 48, 512  # entries of a row that a lane reads, and of one that a team does
@@ -84,11 +85,6 @@ PROGRAMS: dict[Any, tuple[str, ...]] = {
 PROGRAMS |= {("plain", word): (f"plain_suitor<{word}>", "mates") for word in WORDS.values()}
 
 
-def aligned(array: Any) -> Any:
-    """The array, copied where it does not start at a multiple of 16 bytes, as reads of four entries need."""
-    return array if array.data.ptr % 16 == 0 else array.copy()
-
-
 def run(
     graph: Graph,
     order: Order,
@@ -112,7 +108,7 @@ def run(
     word = word_of(graph.weights)
     lossy = "true" if word == "u64" and order.lossy else "false"
     chase, propose_all, offer_wide, look_wide, look_again, settle, mates = load(
-        "suitor", PROGRAMS[word, lossy], CONSTANTS
+        "suitor", PROGRAMS[word, lossy], for_order(order, CONSTANTS)
     )
 
     places = -(-n // WARP) * WARP
@@ -168,7 +164,7 @@ def _run_plain(graph: Graph, order: Order, context: Context) -> Result:
     """The paper's loop. Memory: 12 bytes a vertex (word and mate)."""
     cp, n = cupy(), graph.n
     context.report(0, n)
-    plain_suitor, mates = load("suitor", PROGRAMS["plain", word_of(graph.weights)], CONSTANTS)
+    plain_suitor, mates = load("suitor", PROGRAMS["plain", word_of(graph.weights)], for_order(order, CONSTANTS))
     constants, mate = as_argument(order), cp.empty(n, np.int32)
     clock = DeviceClock()
     state = cp.zeros(n, np.uint64)

@@ -31,7 +31,7 @@ from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.graph import Graph
 from troth.kernels.launch import WARP, WORDS, DeviceClock, bits_of, define, launch, load, word_of
-from troth.order import ORDER_CONSTANTS, Order, as_argument
+from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order
 from troth.words import GPU_SUITOR_VARIANTS
 
 COUNTERS = 1024  # words of each count, so that few warps add to the same one
@@ -70,7 +70,7 @@ def run(
         candidates = cp.empty(blocks * warps * vertices_per_warp if in_memory else 0, np.uint64)
         words = (np.int64(n), np.uint32(vertices_per_warp), np.int32(_limit(balance_rounds)))
         program = PROGRAMS[word_of(graph.weights), bool(order.lossy), variant]
-        suitor, read_mates = load("suitor_variants", program, CONSTANTS)
+        suitor, read_mates = load("suitor_variants", program, for_order(order, CONSTANTS))
         rows = (graph.indptr, graph.indices, bits_of(graph.weights), as_argument(order))
         shared = warps * vertices_per_warp * np.dtype(np.int32).itemsize
         suitor((blocks,), (threads_per_block,), (*rows, *words, candidates, state, counts), shared_mem=shared)

@@ -14,16 +14,28 @@ from typing import Any
 
 import numpy as np
 
-from troth.cuda.paths import SCALE, UNITS, numbers_of, scale_argument, units_argument
+from troth.cuda.paths import SCALE, UNITS, scale_argument, units_argument
 from troth.graph import Graph
-from troth.kernels.launch import FLOATS, WARP, WORDS, Memory, define, launch, load, number_of, resident
-from troth.order import ORDER_CONSTANTS, Order, as_argument, make_order
+from troth.kernels.launch import (
+    FLOATS,
+    WARP,
+    WORDS,
+    Memory,
+    aligned,
+    define,
+    launch,
+    load,
+    number_of,
+    numbers_of,
+    resident,
+)
+from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order, make_order
+from troth.units import WALK_STEPS
 
 BLOCK = 256
-STEPS = 8  # of a walk: so many weights of 60 bits add up in 63
 CONSTANTS = (
     *ORDER_CONSTANTS,
-    *define(BLOCK=BLOCK, STEPS=STEPS, UNITS_BYTES=UNITS.itemsize, SCALE_BYTES=SCALE.itemsize),
+    *define(BLOCK=BLOCK, STEPS=WALK_STEPS, UNITS_BYTES=UNITS.itemsize, SCALE_BYTES=SCALE.itemsize),
 )
 PROGRAMS = {
     number: ("list_starts", f"claim_walks<{number}>", f"decide_walks<{number}>", "make_walks")
@@ -37,13 +49,14 @@ def walk(graph: Graph, order: Order, seed: int, turn: int, mate: Any, prices: An
     ``prices`` are those of the auction, float32.
     """
     n = graph.n
-    kernels = load("walks", PROGRAMS[number_of(graph.weights.dtype)], CONSTANTS)
+    kernels = load("walks", PROGRAMS[number_of(graph.weights.dtype)], for_order(order, CONSTANTS))
     list_starts, claim_walks, decide_walks, make_walks = kernels
     memory = Memory({"count": 8, "claims": 8 * n}, {"cost": 4 * n, "starts": 4 * n, "arm": 4 * n, "lengths": n}).clear()
     cost, starts, count = memory["cost"], memory["starts"], memory["count"]
     claims, arm, lengths = memory["claims"], memory["arm"], memory["lengths"]
     launch(list_starts, n, np.int64(n), mate, prices, cost, starts, count, block=BLOCK)
-    rows = graph.indptr, graph.indices, numbers_of(graph.weights), scale_argument(graph), units_argument(graph)
+    arrays = graph.indptr, aligned(graph.indices), aligned(numbers_of(graph.weights))
+    rows = *arrays, np.int64(n), scale_argument(graph), units_argument(graph)
     rules = as_argument(order), as_argument(make_order("hash", seed)), np.uint64(seed), np.uint64(turn)
     given = *rows, *rules, cost, mate, starts, count, claims
     claim_walks((_blocks(claim_walks, WARP * n),), (BLOCK,), (*given, touched, lengths))

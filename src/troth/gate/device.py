@@ -85,7 +85,7 @@ def _absolute(data: Any) -> Any:
 
 
 def _apply_rule(rule: str, data: Any, count: int, seed: np.uint64, pack: Callable[[], Any]) -> Any:
-    """Step 1: the weights of ``count`` > 0 entries under ``rule``; ``pack()`` gives their keys."""
+    """The weights of ``count`` > 0 entries under ``rule``; ``pack()`` gives their keys."""
 
     def draw(out: Any) -> None:
         kernels.run_all(kernels.program("keys").random_weights, count, pack(), count, seed, out)
@@ -119,9 +119,13 @@ def _matrix_steps(
         raise RetryOnHost
     if found[UNSORTED]:
         before = len(indices)
-        indptr, indices, data = _sum_repeats(indptr, indices, data, ordered)
-        if rules.adds_as_truth(source.matrix.dtype, rule):
-            data = cupy().minimum(data, 1)
+        ignored = rules.ignores_values(rule, source.pattern)
+        values = None if ignored else (_scatter if ordered else read_rows)(source, "keep", seed)[2]
+        indptr, indices, values = _sum_repeats(indptr, indices, values, ordered)
+        if values is not None and source.matrix.dtype == np.bool_:
+            values = cupy().minimum(values, 1)  # true and true is true
+        rows = indptr, indices
+        data = _apply_rule(rule, values, len(indices), seed, lambda: kernels.pack_rows(*rows))
         notes |= rules.notes_of(repeats=before - len(indices))
         found = kernels.check(indptr, indices, data)
     notes |= rules.notes_of(loops=found[LOOPS])
@@ -132,8 +136,8 @@ def _matrix_steps(
         raise RetryOnHost
     weight_range, reward = bits_range(found) if len(indices) else None, None
     if purpose is not None:
-        rows = _without_loops(indptr, indices, data) if found[LOOPS] else (indptr, indices, data)
-        (indptr, indices, data), reward = _worthwhile(rows, source, purpose, notes)
+        entries = _without_loops(indptr, indices, data) if found[LOOPS] else (indptr, indices, data)
+        (indptr, indices, data), reward = _worthwhile(entries, source, purpose, notes)
         weight_range = None
     elif found[NONPOSITIVE] or found[LOOPS]:
         indptr, indices, data = _drop(indptr, indices, data, found[LOOPS], notes)
@@ -162,7 +166,7 @@ def read_rows(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any
 
 
 def _scatter(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
-    """CSR arrays of a list of coordinates, rows sorted; the rule comes before repeats are added up."""
+    """CSR arrays of a list of coordinates, rows sorted, with the weight rule applied."""
     matrix, n = source.matrix, source.matrix.shape[0]
     row, col, values = whole_numbers(matrix.row), whole_numbers(matrix.col), None if source.pattern else matrix.data
     if not len(row) == len(col) == len(matrix.data) or not len(row):
@@ -176,28 +180,29 @@ def _scatter(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]
     return *kernels.unpack(keys, n), data
 
 
-def _sum_repeats(indptr: Any, indices: Any, data: Any, ordered: bool) -> tuple[Any, Any, Any]:
-    """Rows sorted, repeats added up in the order in which they are stored."""
+def _sum_repeats(indptr: Any, indices: Any, values: Any, ordered: bool) -> tuple[Any, Any, Any]:
+    """Rows sorted, repeats added up in the order in which they are stored; of no values, only the places stay."""
     n = len(indptr) - 1
-    keys, data = add_up(kernels.pack_rows(indptr, indices), data, kernels.id_bits(n), ordered)
-    return *kernels.unpack(keys, n), data
+    keys, values = add_up(kernels.pack_rows(indptr, indices), values, kernels.id_bits(n), ordered)
+    return *kernels.unpack(keys, n), values
 
 
-def add_up(keys: Any, data: Any, bits: int, ordered: bool = False) -> tuple[Any, Any]:
-    """Keys of ids of so many bits in their order, each once, and what the values of each add up to."""
-    kind = data.dtype
-    whole = kind.kind in "iu"
-    data = data.astype(np.int64) if whole else data
+def add_up(keys: Any, values: Any, bits: int, ordered: bool = False) -> tuple[Any, Any]:
+    """Keys of ids of so many bits in their order, each once, and what the values of each, if any, add up to."""
+    kind: Any = None if values is None else values.dtype
+    whole = values is not None and kind.kind in "iu"
+    if whole:
+        values = values.astype(np.int64)
     if not ordered:
-        keys, data = kernels.sort_keys(keys, data, bits, 2 * bits)
+        keys, values = kernels.sort_keys(keys, values, bits, 2 * bits)
     parts, runs, _ = kernels.count_runs(keys)
     if runs < len(keys):
-        keys, data, found = kernels.merge_runs(keys, data, parts, runs, "sum")
+        keys, values, found = kernels.merge_runs(keys, values, parts, runs, "sum")
         if int(found[1]):
             raise RetryOnHost
-    if whole and rules.fits(data, kind):
-        data = data.astype(kind)
-    return keys, data
+    if whole and rules.fits(values, kind):
+        values = values.astype(kind)
+    return keys, values
 
 
 def _agree(indptr: Any, indices: Any, data: Any, symmetrize: str | None, notes: dict) -> tuple[Any, Any, Any]:

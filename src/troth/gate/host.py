@@ -3,9 +3,10 @@
 ``as_graph`` is the way in. The gate works in the order of the five steps below and counts what it changed in
 ``Graph.notes``:
 
-1. the weight rule (``weights=``),  2. loops are dropped,  3. repeats are merged,  4. the two directions are made to
-agree,  5. edges of weight <= 0 are dropped. Where weights are costs (``worth.py``), the first four steps are taken with
-costs, the cheapest of parallel edges stays, and then costs become worth.
+1. a matrix's entries at one place are added up, then the weight rule (``weights=``),  2. loops are dropped,
+3. repeated edges are merged,  4. the two directions are made to agree,  5. edges of weight <= 0 are dropped. Where
+weights are costs (``worth.py``), the first four steps are taken with costs, the cheapest of parallel edges stays, and
+then costs become worth.
 
 A clean matrix pays one streaming pass of the kernels in ``cpu.py`` and is not copied: the upper entries are
 fingerprinted against the lower ones, and only a mismatch takes the slow path that names the entry. ``device.py``
@@ -72,7 +73,7 @@ def _absolute(data: np.ndarray) -> np.ndarray:
 
 
 def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, draw: Callable) -> np.ndarray:
-    """Step 1: the weights of the entries under ``rule``; ``draw(out)`` fills in random ones."""
+    """The weights of the entries under ``rule``; ``draw(out)`` fills in random ones."""
     return rules.apply_rule(rule, data, np, count, draw, partial(clean_type, where=where), _absolute)
 
 
@@ -90,7 +91,7 @@ def from_matrix(
             f"{where}: the matrix is {dims}, not square; give an adjacency matrix, or troth.assign(A) for two sides"
         )
     indptr, indices, data, swapped = read_rows(source, rule, seed)
-    # Steps 2 and 3 need sorted rows; SciPy sorts and adds up.
+    # Repeats are rare: the rule is applied once more where there are some, to their sums.
     found = kernels.check(indptr, indices, data)
     if found[OUTSIDE]:
         u, e = _locate(indptr, (indices < 0) | (indices >= len(indptr) - 1))
@@ -99,9 +100,12 @@ def from_matrix(
         raise TrothError(f"{where}: {line} {u + first} has {place} {v + first}, outside {first}..{last}")
     if found[UNSORTED] and not found[NONFINITE]:
         before = len(indices)
-        indptr, indices, data = sum_repeats(where, indptr, indices, data, len(indptr) - 1)
-        if rules.adds_as_truth(source.matrix.dtype, rule):
-            data = np.minimum(data, 1)
+        values = None if rules.ignores_values(rule, source.pattern) else read_rows(source, "keep", seed)[2]
+        indptr, indices, values = sum_repeats(where, indptr, indices, values, len(indptr) - 1)
+        if values is not None and source.matrix.dtype == np.bool_:
+            values = np.minimum(values, 1)  # true and true is true
+        draw = partial(kernels.random_row_weights, indptr, indices, seed)
+        data = _apply_rule(rule, values, where, len(indices), draw)
         notes |= rules.notes_of(repeats=before - len(indices))
         found = kernels.check(indptr, indices, data)
     notes |= rules.notes_of(loops=found[LOOPS])
@@ -144,7 +148,7 @@ def read_rows(source: Matrix, rule: str, seed: np.uint64):
 
 
 def _scatter(source: Matrix, rule: str, seed: np.uint64):
-    """CSR arrays, by way of coordinates. The rule comes before repeats are added up, so it is applied to those."""
+    """CSR arrays, by way of coordinates, with the weight rule applied; repeats stay in the order of the coordinates."""
     where, (n, columns), coo = source.where, source.matrix.shape, source.matrix.tocoo()
     row, col, values = _numbers(coo.row, where), _numbers(coo.col, where), coo.data
     if not len(row) == len(col) == len(values):
@@ -166,14 +170,15 @@ def _scatter(source: Matrix, rule: str, seed: np.uint64):
     return indptr, indices, weights
 
 
-def sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, columns: int):
-    """Rows sorted, repeats added up in the order in which they are stored.
+def sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray | None, columns: int):
+    """Rows sorted, repeats added up in the order in which they are stored; of no values, only the places stay.
 
     Two transposes sort and keep that order. SciPy's own sort of a row does not: then rounding would make a_ij and a_ji
     differ where the same numbers were added to both, as in a finite element assembly.
     """
     from scipy.sparse import csr_array
 
+    data = np.ones(len(indices), np.int32) if values is None else values
     kind, whole = data.dtype, data.dtype.kind in "iu"
     if whole:  # sums may need more bits than an entry has
         data = data.astype(np.int64)
@@ -188,7 +193,7 @@ def sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.nd
             raise TrothError(f"{where}: entries at one place add up to 2^63 or more; convert the weights to float64")
         if rules.fits(total, kind):
             total = total.astype(kind)
-    return clean.indptr.astype(np.int64), clean.indices, total
+    return clean.indptr.astype(np.int64), clean.indices, None if values is None else total
 
 
 def _agree(source: Matrix, indptr, indices, data, symmetrize, swapped, notes):

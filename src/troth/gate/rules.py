@@ -9,7 +9,7 @@ import numpy as np
 
 
 def apply_rule(rule: str, data: Any, xp: Any, count: int, draw: Callable, clean: Callable, absolute: Callable) -> Any:
-    """Step 1: the weights of the entries under ``rule``; ``data`` is None where there are no values.
+    """The weights of the entries under ``rule``; ``data`` is None where there are no values.
 
     ``xp`` is NumPy or CuPy, ``draw(out)`` fills in random weights, ``clean(data)`` has a type that engines compare
     exactly.
@@ -24,14 +24,14 @@ def apply_rule(rule: str, data: Any, xp: Any, count: int, draw: Callable, clean:
     return data if rule == "keep" else clean(absolute(data))
 
 
+def ignores_values(rule: str, pattern: bool) -> bool:
+    """Whether the weights of a matrix under ``rule`` do not depend on its values."""
+    return pattern or rule in ("unit", "random")
+
+
 def has_least_integer(data: Any) -> bool:
     """Whether some number is the least of its signed type, whose absolute value only the unsigned type holds."""
     return data.dtype.kind == "i" and bool(data.size) and int(data.min()) == np.iinfo(data.dtype).min
-
-
-def adds_as_truth(kind: np.dtype, rule: str) -> bool:
-    """Whether repeats of a matrix of this type are not added up: true and true is true."""
-    return kind == np.bool_ and rule not in ("unit", "random")
 
 
 def fits(total: Any, kind: np.dtype) -> bool:

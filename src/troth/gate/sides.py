@@ -99,8 +99,8 @@ def _of_rows(source: Matrix, purpose: LeastCost | None, where: str) -> Graph:
     if not csr_array((data, indices, indptr), shape=(len(indptr) - 1, wide)).has_canonical_format:
         stored = len(indices)
         indptr, indices, data = host.sum_repeats(where, indptr, indices, data, wide)
-        if rules.adds_as_truth(kind, "keep"):
-            data = np.minimum(data, 1)
+        if kind == np.bool_:
+            data = np.minimum(data, 1)  # true and true is true
         notes |= rules.notes_of(repeats=stored - len(indices))
 
     def place(at: int) -> tuple[int, int]:

@@ -67,7 +67,8 @@ def read_input(
 def write_graph(graph: Graph, path: str | os.PathLike[str]) -> None:
     """Write a graph in the format that the extension names, whole or not at all."""
     path = Path(path)
-    check_target(path)
+    with refusing(path):
+        check_target(path)
     with atomic_path(path) as temporary:
         format_of(path).write(graph.to("cpu"), temporary)
 

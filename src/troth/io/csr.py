@@ -5,14 +5,24 @@ them ``vertex_weights.npy`` and ``ids.npy``, and ``meta.json``::
 
     {"format": "troth-csr", "version": 1, "n": 4, "m": 3, "weights": "float64"}
 
+Names that NumPy's text of one width would not keep, or not in a reasonable size (see ``names.py``), stand one after the
+other in UTF-8 in ``names.npy`` (uint8), and where each ends in ``name_ends.npy`` (int64, n), in place of ``ids.npy``;
+such a folder has version 2.
+
 Opening one costs nothing; the system loads the pages that are touched. So each process of a cluster reads its own rows.
+
+A graph is replaced by another as a whole folder (``atomic.py``), never file by file, so the layout stays that of plain
+NumPy files, which other programs may map, too. A reader that finds another folder after opening its files than before
+opens them again: it has the arrays of one graph. What it has mapped stays, also where the files are removed.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from time import monotonic, sleep
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,22 +31,48 @@ from troth.files import refusing
 from troth.graph import Graph
 from troth.inputs import Matrix
 from troth.io.text import distinct_text
+from troth.names import object_array
 
-FORMAT, VERSION = "troth-csr", 1
+FORMAT, PLAIN, WITH_NAMES = "troth-csr", 1, 2  # and the versions
 EXTRA = {"vertex_weights": "numbers", "ids": "numbers or text in one column"}  # arrays that may be there
 ARRAYS = ("indptr", "indices", "weights", *EXTRA)
-NAMES = {"meta.json", *(f"{name}.npy" for name in ARRAYS)}
+NAMES = {"meta.json", *(f"{name}.npy" for name in (*ARRAYS, "names", "name_ends"))}
+PATIENCE = 10.0  # seconds for others to stop replacing a folder
+
+T = TypeVar("T")
+
+
+class Names(NamedTuple):
+    """Names of any length, mapped: their text in UTF-8, and where each ends."""
+
+    text: np.ndarray
+    ends: np.ndarray
+    where: Path
+
+    def read(self) -> np.ndarray:
+        """The names as objects."""
+        text, ends = self.text.tobytes(), self.ends.tolist()
+        if ends != sorted(ends) or (ends and (ends[0] < 0 or ends[-1] != len(text))):
+            raise TrothError(f"{self.where}: name_ends.npy is not a rising sequence to the length of names.npy")
+        with refusing(self.where / "names.npy", UnicodeDecodeError):
+            pairs = zip([0, *ends], ends, strict=False)
+            return object_array([text[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairs])
 
 
 class CSR(NamedTuple):
-    """A ``.csr`` folder as mapped arrays; ``vertex_weights`` and ``ids`` are None where it has none."""
+    """A ``.csr`` folder as mapped arrays; ``vertex_weights`` and ``stored_ids`` are None where it has none."""
 
     indptr: np.ndarray
     indices: np.ndarray
     weights: np.ndarray
     vertex_weights: np.ndarray | None
-    ids: np.ndarray | None
+    stored_ids: np.ndarray | Names | None
     meta: dict
+
+    @property
+    def ids(self) -> np.ndarray | None:
+        """The names of the vertices; those of any length are read, which takes time."""
+        return self.stored_ids.read() if isinstance(self.stored_ids, Names) else self.stored_ids
 
 
 def open_csr(path: str | Path, mode: Literal["r", "c"] = "r") -> CSR:
@@ -46,6 +82,39 @@ def open_csr(path: str | Path, mode: Literal["r", "c"] = "r") -> CSR:
     "c" for arrays that may be written to without changing the files.
     """
     path = Path(path)
+    return _of_one_folder(path, lambda: _open(path, mode))
+
+
+def _of_one_folder(path: Path, look: Callable[[], T]) -> T:
+    """What ``look`` finds in a folder, or its refusal; it looks again where the folder was replaced meanwhile."""
+    end = monotonic() + PATIENCE
+    while True:
+        before = _identity(path)
+        try:
+            found = look()
+        except FileNotFoundError:  # what was there a moment ago
+            pass
+        except TrothError:
+            if _identity(path) == before:
+                raise
+        else:
+            if _identity(path) == before:
+                return found
+        if monotonic() > end:
+            raise TrothError(f"{path} is replaced by others again and again")
+        sleep(1e-3)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells one folder from another under the same name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns
+
+
+def _open(path: Path, mode: Literal["r", "c"]) -> CSR:
     meta = _meta(path)
     n, arcs = meta["n"], 2 * meta["m"]
     indptr = _map(path, "indptr", mode, n + 1, "int64")
@@ -54,6 +123,9 @@ def open_csr(path: str | Path, mode: Literal["r", "c"] = "r") -> CSR:
     if indptr[0] != 0 or indptr[-1] != arcs:
         raise TrothError(f"{path}: indptr.npy runs from {indptr[0]} to {indptr[-1]}, not from 0 to {arcs}")
     vertex_weights, ids = (_map(path, name, mode, n) if (path / f"{name}.npy").exists() else None for name in EXTRA)
+    if meta["version"] == WITH_NAMES:
+        text, ends = _map(path, "names", mode, None, "uint8"), _map(path, "name_ends", mode, n, "int64")
+        return CSR(indptr, indices, weights, vertex_weights, Names(text, ends, path), meta)
     return CSR(indptr, indices, weights, vertex_weights, ids, meta)
 
 
@@ -62,12 +134,16 @@ def in_the_way(path: Path) -> Path | None:
 
     None where nothing would be. Files whose names begin with a dot, such as .DS_Store, do not count.
     """
+    return _of_one_folder(path, lambda: _in_the_way(path))
+
+
+def _in_the_way(path: Path) -> Path | None:
     if not path.exists():
         return None
     try:
         _meta(path)
     except TrothError:
-        return path
+        return path if path.exists() else None
     others = (entry for entry in sorted(path.iterdir()) if entry.name not in NAMES)
     return next((entry for entry in others if not (entry.name.startswith(".") and entry.is_file())), None)
 
@@ -82,23 +158,25 @@ def _meta(path: Path) -> dict:
         raise TrothError(f"{path}: no meta.json; a .csr graph holds indptr.npy, indices.npy, weights.npy, meta.json")
     with refusing(where, ValueError, RecursionError):
         meta = json.loads(where.read_bytes())
-    if not isinstance(meta, dict) or (meta.get("format"), meta.get("version")) != (FORMAT, VERSION):
-        raise TrothError(f'{where}: not a graph of "format": "{FORMAT}", "version": {VERSION}')
+    known = isinstance(meta, dict) and meta.get("format") == FORMAT and meta.get("version") in (PLAIN, WITH_NAMES)
+    if not known:
+        raise TrothError(f'{where}: not a graph of "format": "{FORMAT}", "version": {PLAIN} or {WITH_NAMES}')
     counted = all(type(count) is int and 0 <= count < 2**62 for count in (meta.get("n"), meta.get("m")))
     if not counted or not isinstance(meta.get("weights"), str):
         raise TrothError(f"{where}: n and m must be whole numbers, and weights the name of a type")
     return meta
 
 
-def _map(path: Path, name: str, mode: Literal["r", "c"], length: int, dtype: str | None = None) -> np.ndarray:
-    """One array, mapped: flat and of type ``dtype``, or else as ``EXTRA`` says."""
+def _map(path: Path, name: str, mode: Literal["r", "c"], length: int | None, dtype: str | None = None) -> np.ndarray:
+    """One array, mapped: flat, of this length if any, and of type ``dtype``, or else as ``EXTRA`` says."""
     where = path / f"{name}.npy"
     with refusing(where, Exception):
         array = np.asarray(np.load(where, mmap_mode=mode, allow_pickle=False))
         kinds = "iuf" if name == "vertex_weights" else "iufU"
         fits = array.dtype == np.dtype(dtype) if dtype else array.dtype.kind in kinds
-    if not fits or array.shape[:1] != (length,) or (array.ndim > 1 and name != "vertex_weights"):
-        wanted = f"{length} of {dtype or EXTRA[name]}"
+    lengths = array.shape[:1] if length is None else (length,)
+    if not fits or array.ndim == 0 or array.shape[:1] != lengths or (array.ndim > 1 and name != "vertex_weights"):
+        wanted = f"{'one row' if length is None else length} of {dtype or EXTRA[name]}"
         raise TrothError(f"{where}: holds {array.dtype} of shape {array.shape}, but meta.json says {wanted}")
     return array
 
@@ -107,14 +185,14 @@ def read(path: Path) -> Matrix:
     """The folder as a matrix that shares the mapped arrays."""
     # Copy on write, since Numba compiles again for arrays that are read-only.
     found = open_csr(path, mode="c")
-    _check_vertices(found, path)
+    ids = found.ids  # once: names of any length are read here
+    _check_vertices(found.vertex_weights, ids, path)
     matrix = shared_matrix(found.indptr, found.indices, found.weights)
-    return Matrix(matrix, vertex_weights=found.vertex_weights, ids=found.ids, where=str(path))
+    return Matrix(matrix, vertex_weights=found.vertex_weights, ids=ids, where=str(path))
 
 
-def _check_vertices(found: CSR, path: Path) -> None:
+def _check_vertices(weights: np.ndarray | None, ids: np.ndarray | None, path: Path) -> None:
     """Refuse vertex weights below 0 or not finite, and an id of two vertices. Ids that ascend need no sort."""
-    weights, ids = found.vertex_weights, found.ids
     if weights is not None and not (good := np.isfinite(weights) & (weights >= 0)).all():
         v = int(np.argwhere(~good)[0, 0])
         raise TrothError(f"{path}: vertex {v} weighs {weights[v]}; vertex weights are finite, and 0 or more")
@@ -135,8 +213,24 @@ def shared_matrix(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray):
 def write(graph: Graph, path: Path) -> None:
     """Make the folder. Ids are stored as numbers or as text."""
     path.mkdir()
-    for name in ARRAYS:
-        if (array := getattr(graph, name)) is not None:
-            np.save(path / f"{name}.npy", distinct_text(array) if array.dtype.kind == "O" else array)
-    meta = {"format": FORMAT, "version": VERSION, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name}
+    arrays = {name: array for name in ARRAYS if (array := getattr(graph, name)) is not None}
+    version = PLAIN
+    if graph.ids is not None and graph.ids.dtype.kind == "O":
+        arrays["ids"] = distinct_text(graph.ids)
+        if arrays["ids"].dtype.kind == "O":
+            parts = [name.encode("utf-8", "surrogatepass") for name in arrays.pop("ids")]
+            arrays["names"] = np.frombuffer(b"".join(parts), np.uint8)
+            arrays["name_ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
+            version = WITH_NAMES
+    for name, array in arrays.items():
+        _save(path / f"{name}.npy", array)
+    meta = {"format": FORMAT, "version": version, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name}
     (path / "meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    """As ``numpy.save``, which tells of a full disk only how many numbers were written."""
+    array = np.ascontiguousarray(array)
+    with open(path, "wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+        stream.write(array.reshape(-1).view(np.uint8).data)

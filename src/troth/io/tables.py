@@ -18,7 +18,8 @@ from troth.files import load
 from troth.graph import Graph
 from troth.inputs import Edges
 from troth.io.atomic import create_binary
-from troth.io.text import BIG, INTEGER, TEXT, Cells, distinct_text, join_cells, scan, to_cells
+from troth.io.text import BIG, INTEGER, TEXT, Cells, distinct_text, join_cells, scan, stack_cells, to_cells
+from troth.names import object_array
 from troth.neighbours.tables import check_columns, choose_columns, decode, make_edges, well_known
 
 COMMENTS = b"#%"
@@ -43,7 +44,7 @@ def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None =
     source, target, weight = choose_columns(str(path), count, names, columns)
     picks = [slice(first + column, None, count) for column in (source, target)]
     tail, head = _ids(cells, *picks)
-    if tail.dtype.kind == "S" and all((cells.kind[pick] < BIG).all() for pick in picks):
+    if tail.dtype.kind in "SO" and all((cells.kind[pick] < BIG).all() for pick in picks):
         notes["padded"] = sum(int(np.count_nonzero(cells.padded[pick])) for pick in picks)
     values = None if weight is None else cells.numbers(slice(first + weight, None, count))
     return replace(make_edges(tail, head, values, base=base, where=str(path)), notes=notes)
@@ -104,9 +105,8 @@ def write(graph: Graph, path: Path) -> None:
             stream.write(f"source{sep}target{sep}weight\n".encode())
         for source, target, weight in edge_chunks(graph):
             columns = [_quoted(to_cells(column)) for column in (source, target, weight)]
-            cells = np.column_stack([column.astype(f"S{max(c.dtype.itemsize for c in columns)}") for column in columns])
             tails = np.tile(np.frombuffer(f"{sep}{sep}\n".encode(), np.uint8), len(source))
-            stream.write(join_cells(cells.ravel(), tails))
+            stream.write(join_cells(stack_cells(columns), tails))
 
 
 def check_ids(graph: Graph, typed: bool = False) -> None:
@@ -122,7 +122,7 @@ def check_ids(graph: Graph, typed: bool = False) -> None:
     names = distinct_text(ids)
     if not any(broken) and not (typed and ids.dtype.kind in "OU"):
         cells = scan(join_cells(_quoted(to_cells(names)), np.full(len(names), ord("\n"), np.uint8)), "the ids")
-        if _ids(cells, slice(None))[0].dtype.kind != "S":
+        if _ids(cells, slice(None))[0].dtype.kind not in "SO":
             broken = (cells.kind != INTEGER) | (cells.value < 0) | (cells.value.astype(str) != names)
     if any(broken):
         name = str(ids[np.argmax(broken)])
@@ -143,6 +143,9 @@ def edge_chunks(graph: Graph):
 
 def _quoted(cells: np.ndarray) -> np.ndarray:
     """Quote the cells that hold a separator, a quote or a comment character."""
+    if cells.dtype.kind == "O":
+        quote = re.compile(rb'[ ,;\t"#%]').search
+        return object_array([b'"' + cell.replace(b'"', b'""') + b'"' if quote(cell) else cell for cell in cells])
     special = np.zeros(len(cells), bool)
     for byte in b' ,;\t"#%':
         special |= np.char.find(cells, bytes([byte])) >= 0

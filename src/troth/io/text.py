@@ -20,8 +20,9 @@ or division rounds correctly (Clinger, doi:10.1145/93542.93557). HARD cells are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
@@ -30,6 +31,7 @@ import numpy as np
 from troth.errors import TrothError
 from troth.files import BOM, open_binary, refusing, shortened
 from troth.kernels.jit import kernel
+from troth.names import is_wasteful, object_array, text_array
 
 INTEGER, REAL, HARD, BIG, TEXT, PADDED = range(6)  # PADDED: an INTEGER such as 007, while scanning
 COUNT, OFFSETS, NUMBERS = range(3)  # what a scan stores: nothing, the offset of every cell, or its value
@@ -201,20 +203,18 @@ def _scan(data, sep, comment1, comment2, mode, value, real, kind, line_start):
 
 
 @kernel
-def _copy_cells(data, offsets, sep, out):
-    """Copy the content of cells into the rows of ``out``, as far as there is room; returns the longest length."""
-    longest = 0
+def _copy_cells(data, offsets, sep, starts, out, ends):
+    """Copy the content of each cell to where it starts in ``out``, or nothing where ``out`` is empty; where it ends."""
     for i in range(offsets.size):
         begin, end, _ = _cell(data, offsets[i], sep)
         quoted = begin > offsets[i]
-        length = 0
+        to = starts[i]
         while begin < end:
-            if i < out.shape[0] and length < out.shape[1]:
-                out[i, length] = data[begin]
+            if out.size:
+                out[to] = data[begin]
             begin += 2 if quoted and data[begin] == QUOTE else 1
-            length += 1
-        longest = max(longest, length)
-    return longest
+            to += 1
+        ends[i] = to
 
 
 # ---- cells as columns ----
@@ -273,14 +273,22 @@ class Cells:
         return offsets
 
     def texts(self, offsets: np.ndarray) -> np.ndarray:
-        """The cells at ``offsets`` as an array of bytes."""
-        width = _copy_cells(self.data, offsets, self.sep, np.empty((0, 0), np.uint8))
-        out = np.zeros((len(offsets), max(width, 1)), np.uint8)
-        _copy_cells(self.data, offsets, self.sep, out)
-        return out.view(f"S{out.shape[1]}").ravel()
+        """The cells at ``offsets`` as an array of bytes; of objects where one width for all would be too much."""
+        count, lengths = len(offsets), np.empty(len(offsets), np.int64)
+        _copy_cells(self.data, offsets, self.sep, np.zeros(count, np.int64), np.empty(0, np.uint8), lengths)
+        width, total = max(int(lengths.max(initial=0)), 1), int(lengths.sum())
+        wasteful = is_wasteful(count, width, total)
+        ends = np.cumsum(lengths) if wasteful else width * np.arange(1, count + 1)
+        starts = ends - (lengths if wasteful else width)
+        out = np.zeros(int(ends[-1]) if count else 0, np.uint8)
+        _copy_cells(self.data, offsets, self.sep, starts, out, ends)
+        if not wasteful:
+            return out.view(f"S{width}")
+        text = out.tobytes()
+        return object_array([text[begin:end] for begin, end in zip(starts.tolist(), ends.tolist(), strict=True)])
 
     def names(self, *picks: slice) -> list[np.ndarray]:
-        """Chosen columns as arrays of UTF-8 bytes."""
+        """Chosen columns as arrays of UTF-8 bytes (see ``texts``)."""
         if not self.data.all():
             raise TrothError(f"{self.where}: there are zero bytes in it, so it is no text in UTF-8")
         offsets = self.offsets()
@@ -347,8 +355,8 @@ def scan_parts(path: Path, size: int = 2**22) -> Iterator[Cells]:
 
 
 def as_text(names: np.ndarray) -> np.ndarray:
-    """Names of any kind, tuples included, as an array of text."""
-    return np.array([str(name) for name in names], dtype=str) if names.dtype.kind == "O" else names.astype(str)
+    """Names of any kind, tuples included, as an array of text (see ``names.py``)."""
+    return text_array([str(name) for name in names]) if names.dtype.kind == "O" else names.astype(str)
 
 
 def distinct_text(ids: np.ndarray) -> np.ndarray:
@@ -361,17 +369,30 @@ def distinct_text(ids: np.ndarray) -> np.ndarray:
 
 
 def to_cells(column: np.ndarray) -> np.ndarray:
-    """Numbers or names as an array of bytes. Floats get the shortest decimals that read back as the same float64."""
+    """Numbers or names as an array of bytes, or of such objects where names are objects.
+
+    Floats get the shortest decimals that read back as the same float64.
+    """
     if column.dtype.kind == "f":
         return column.astype(np.float64).astype("S32")
     if column.dtype.kind in "iu":
         width = max((len(str(int(x))) for x in (column.min(), column.max())), default=1) if column.size else 1
         return column.astype(f"S{width}")
-    return np.char.encode(as_text(column), "utf-8")
+    text = as_text(column)
+    return object_array([name.encode() for name in text]) if text.dtype.kind == "O" else np.char.encode(text, "utf-8")
+
+
+def stack_cells(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """The cells of columns, row by row."""
+    objects = any(column.dtype.kind == "O" for column in columns)
+    kind = "O" if objects else f"S{max(column.dtype.itemsize for column in columns)}"
+    return np.column_stack([column.astype(kind) for column in columns]).ravel()
 
 
 def join_cells(cells: np.ndarray, tails: np.ndarray) -> bytes:
     """Concatenate cells, each followed by its one-byte tail (a separator or a line end)."""
+    if cells.dtype.kind == "O":
+        return b"".join(chain.from_iterable(zip(cells, tails.astype(np.uint8).view("S1"), strict=True)))
     width = cells.dtype.itemsize
     padded = np.empty((len(cells), width + 1), np.uint8)
     padded[:, :width] = np.ascontiguousarray(cells).view(np.uint8).reshape(len(cells), width)

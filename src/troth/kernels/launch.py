@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from troth.arrays import cupy
+from troth.kernels.compiling import compiling
 
 BLOCK = 256  # threads of a block where nothing speaks for another number
 WARP = 32  # threads that run in step
@@ -55,7 +56,8 @@ def load(stem: str, expressions: tuple[str, ...], constants: tuple[str, ...]) ->
     stream.
     """
     module = cupy().RawModule(code=source(stem), options=(*OPTIONS, *constants), name_expressions=expressions)
-    return tuple(module.get_function(name) for name in expressions)
+    with compiling():
+        return tuple(module.get_function(name) for name in expressions)
 
 
 def launch(kernel: Callable, total: int, *args: Any, block: int = BLOCK) -> None:
@@ -134,6 +136,16 @@ class Memory:
 def bits_of(weights: Any) -> Any:
     """Positive weights on the device as unsigned integers of the same width, without a copy."""
     return weights.view(np.dtype(f"u{weights.dtype.itemsize}"))
+
+
+def numbers_of(weights: Any) -> Any:
+    """The weights as kernels calculate with them: floats as they are, integers as the unsigned of their width."""
+    return weights if weights.dtype.kind == "f" else bits_of(weights)
+
+
+def aligned(array: Any) -> Any:
+    """The array, copied where it does not start at a multiple of 16 bytes, as reads of four entries need."""
+    return array if array.data.ptr % 16 == 0 else array.copy()
 
 
 def word_of(weights: Any) -> str:

@@ -105,15 +105,19 @@ def from_graph(graph: Graph, *, comm: Any = None, partition: Owners = "block") -
     """
     comm = world() if comm is None else comm
     with ending_the_job(comm):
-        n, m = comm.bcast((graph.n, graph.m))
-        with agreeing(comm):
-            if (graph.n, graph.m) != (n, m):
-                raise TrothError(
-                    f"a graph of {graph.n} vertices and {graph.m} edges, but rank 0 has one of {n} and {m}: "
-                    "give every rank the same"
-                )
+        _refuse_other((graph.n, graph.m), comm, "give every rank the same")
         split = _partition_rows(partition, comm, graph)
-        return take_rows(comm, n, split, split.mine(comm.rank), graph)
+        return take_rows(comm, graph.n, split, split.mine(comm.rank), graph)
+
+
+def _refuse_other(sizes: tuple[int, int], comm: Any, remedy: str) -> None:
+    """Refuse a graph that is not as large as that of rank 0; all ranks together."""
+    n, m = comm.bcast(sizes)
+    with agreeing(comm):
+        if sizes != (n, m):
+            raise TrothError(
+                f"a graph of {sizes[0]} vertices and {sizes[1]} edges, but rank 0 has one of {n} and {m}: {remedy}"
+            )
 
 
 def _partition_rows(partition: Owners, comm: Any, graph: Graph | CSR) -> Partition:
@@ -133,6 +137,7 @@ def _from_csr(source: str, comm: Any, partition: Owners) -> DistGraph:
             raise TrothError(f"{source}: {n} vertices are too many: at most {MAX_VERTICES}")
         if clean_type(found.weights[:0], source).dtype != kind:
             raise TrothError(f"{source}: weights of type {kind} are not taken: troth convert it first")
+    _refuse_other((n, len(found.indices) // 2), comm, f"{source} was replaced while ranks opened it")
     split = _partition_rows(partition, comm, found)
     own = split.mine(comm.rank)
     _check_rows(source, comm, n, own, found)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from troth.errors import TrothError
-from troth.inputs import Edges
+from troth.inputs import Edges, first_rounded
+from troth.names import object_array, text_array
 from troth.neighbours.scipy import rows_to_scipy
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ def _weights(values: list, G: Any, name: str) -> np.ndarray | None:
     if weights.dtype.kind not in "biuf":
         edge = next((edge for edge, x in zip(G.edges(), values, strict=True) if not _is_number(x)), "of some edge")
         raise TrothError(f"the NetworkX graph: {name!r} of edge {edge!r} is not a real number of at most 64 bits")
+    if (place := first_rounded(values, weights)) is not None:
+        edge = next(islice(G.edges(), place, None))
+        raise TrothError(
+            f"the NetworkX graph: {name!r} of edge {edge!r}, {values[place]}, is no float, but others are: "
+            "make all of them whole numbers, or floats"
+        )
     return weights
 
 
@@ -68,11 +75,11 @@ def _is_number(value: Any) -> bool:
 
 def _names(nodes: list) -> np.ndarray:
     """Node names as numbers or text where all are, otherwise as the objects themselves."""
-    if all(type(node) is str for node in nodes) or all(type(node) is int and abs(node) < 2**63 for node in nodes):
+    if all(type(node) is str for node in nodes):
+        return text_array(nodes)
+    if all(type(node) is int and abs(node) < 2**63 for node in nodes):
         return np.asarray(nodes)
-    names = np.empty(len(nodes), object)
-    names[:] = nodes
-    return names
+    return object_array(nodes)
 
 
 def edges_to_networkx(

@@ -20,6 +20,7 @@ from troth.arrays import packages_of
 from troth.errors import TrothError
 from troth.files import refusing, shortened
 from troth.inputs import Edges
+from troth.names import number_names, text_array
 
 ENDS = (
     ("source", "target"),
@@ -122,11 +123,12 @@ def make_edges(
             raise TrothError(
                 f"{where}: base={base} is for numbers, but the ids are text (one as 007 makes all so); leave it out"
             )
-        source, target = _text(source, where), _text(target, where)
+        names, (row, col) = number_names(_text(source, where), _text(target, where))
+        return Edges(row, col, weight, len(names), decode(names, where), where, first)
     else:
         source, target = _whole(source, first, where), _whole(target, first, where)
         n = int(max(source.max(initial=-1), target.max(initial=-1))) + 1
-    if not text and n <= 2 * len(source):
+    if n <= 2 * len(source):
         used = np.zeros(n, bool)
         used[source] = used[target] = True
         if used.all():
@@ -135,7 +137,7 @@ def make_edges(
         return Edges(number[source], number[target], weight, len(ids), ids + first, where, first)
     ids, number = np.unique(np.concatenate((source, target)), return_inverse=True)
     row, col = np.split(number, [len(source)])
-    return Edges(row, col, weight, len(ids), decode(ids, where) if text else ids + first, where, first)
+    return Edges(row, col, weight, len(ids), ids + first, where, first)
 
 
 def _whole(ids: np.ndarray, first: int, where: str) -> np.ndarray:
@@ -152,9 +154,12 @@ def _whole(ids: np.ndarray, first: int, where: str) -> np.ndarray:
 
 
 def _text(ids: np.ndarray, where: str) -> np.ndarray:
-    """Ids as text, in UTF-8 bytes where they came so; empty ones are refused."""
-    text = ids if ids.dtype.kind == "S" else ids.astype(str)
-    missing = np.char.str_len(text) == 0
+    """Ids as text (see ``names.py``), in UTF-8 bytes where they came so; empty ones are refused."""
+    text = ids if ids.dtype.kind in "SO" else ids.astype(str)
+    if text.dtype.kind == "O":
+        missing = np.fromiter((not name for name in text), bool, len(text))
+    else:
+        missing = text == text.dtype.type()
     if missing.any():
         raise TrothError(f"{where}: edge {int(np.argmax(missing))} lacks the name of an end")
     return text
@@ -163,6 +168,8 @@ def _text(ids: np.ndarray, where: str) -> np.ndarray:
 def decode(names: np.ndarray, where: str) -> np.ndarray:
     """Names as text; bytes are UTF-8, in which the order of bytes is that of characters."""
     try:
+        if names.dtype.kind == "O":
+            return text_array([name.decode() if type(name) is bytes else name for name in names.tolist()])
         return np.char.decode(names, "utf-8") if names.dtype.kind == "S" else names
     except UnicodeDecodeError as error:
         raise TrothError(f"{where}: the names are not UTF-8 ({error.reason})") from error
@@ -218,10 +225,18 @@ def _ids(column: np.ndarray) -> np.ndarray:
     """A column of ids: numbers as they are, objects as text that is empty where there is none."""
     if column.ndim == 1 and column.dtype.kind != "O":
         return column
-    with suppress(ValueError):  # of cells that hold several values, or bytes that are no text
+    with suppress(ValueError):  # of bytes that are no text
         if column.ndim == 1:
-            return np.where(np.equal(column, np.array(None)), "", column.astype(str))
+            cells = column.tolist()
+            return text_array(cells if set(map(type, cells)) == {str} else [_name(cell) for cell in cells])
     raise ValueError("the ids are neither whole numbers nor text")
+
+
+def _name(cell: Any) -> str:
+    """What a cell of ids holds as text; ``ValueError`` where that is several values, or bytes beyond ASCII."""
+    if np.ndim(cell):
+        raise ValueError
+    return "" if cell is None else cell.decode("ascii") if isinstance(cell, bytes) else str(cell)
 
 
 def _weights(column: np.ndarray) -> np.ndarray:
@@ -259,12 +274,17 @@ def edges_to_table(source: np.ndarray, target: np.ndarray, weight: np.ndarray, l
     1
     """
     package = like if isinstance(like, str) else package_of(like)
-    columns = {"source": source, "target": target, name: weight}
+    columns = {"source": _as_column(source), "target": _as_column(target), name: weight}
     if package not in PACKAGES:
         given = repr(like) if isinstance(like, str) else type(like).__name__  # an object's repr may have many lines
         raise TrothError(f"like={given}: choose {', '.join(PACKAGES)}, or give one of their tables")
     module = require(package)
     return module.table(columns) if package == "pyarrow" else module.DataFrame(columns)
+
+
+def _as_column(ids: np.ndarray) -> np.ndarray | list[str]:
+    """Ids as packages take them: text that is objects as a list, since polars would make NumPy's text of an array."""
+    return ids.tolist() if ids.dtype.kind == "O" and {str}.issuperset(map(type, ids)) else ids
 
 
 def require(package: str) -> Any:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from troth.contract import Context, Result
-from troth.cpu.auction import ROOM, STEPS, solve
+from troth.cpu.auction import STEPS, solve
 from troth.cpu.prices import GROUP, NONE, Workers, find_prices, make_bidding, plain_prices
 from troth.cpu.suitor import suitors_to_mates
 from troth.graph import Graph
@@ -40,7 +40,7 @@ from troth.ranks.suitor import propose_together
 from troth.ranks.suitor import run_by_messages as match_stably_by_messages
 from troth.ranks.walks import walk
 from troth.rows import number_rows_of
-from troth.units import make_units
+from troth.units import ROOM, make_units
 
 SCRATCH, ROOMS = 71, 32  # bytes a vertex; how many arrays these are, or more
 

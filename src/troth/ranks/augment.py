@@ -71,7 +71,7 @@ def find_arms(worker, cursor, chunk, part, bidding, held, looks, profit, entries
             entries[v, 0] = entries[v, 1] = -1
             if not looks[v]:
                 continue
-            mask = mask_of(bidding, name_of(part, v))
+            mask = mask_of(bidding.seed, name_of(part, v))
             best, second = best_two(bidding, part, mask, v, held)
             profit[v, 0], entries[v, 0] = profit_of(best), entry_in(bidding, part, v, best, mask)
             profit[v, 1], entries[v, 1] = profit_of(second), entry_in(bidding, part, v, second, mask)

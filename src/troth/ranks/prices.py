@@ -68,7 +68,7 @@ def best_two(bidding, part, mask, u, prices):
 @inlined
 def entry_in(bidding, part, u, key, mask):
     """The entry of the item in a key; -1 where its profit is 0."""
-    return entry_of(part, u, item_of(bidding, key, mask)) if key >> PRIORITY_BITS != NONE else np.int64(-1)
+    return entry_of(part, u, item_of(bidding.mixing, key, mask)) if key >> PRIORITY_BITS != NONE else np.int64(-1)
 
 
 @kernel
@@ -78,7 +78,7 @@ def look(worker, cursor, chunk, bidding, part, words, bidders, items, bids):
     for start, stop in chunks(cursor, chunk, bidders.size):
         for i in range(start, stop):
             u = np.uint64(np.uint32(bidders[i]))
-            mask = mask_of(bidding, name_of(part, u))
+            mask = mask_of(bidding.seed, name_of(part, u))
             best, second = best_two(bidding, part, mask, u, words)
             read += part.indptr[u + ONE] - part.indptr[u]
             items[i], bids[i] = 0, NONE
@@ -86,7 +86,7 @@ def look(worker, cursor, chunk, bidding, part, words, bidders, items, bids):
                 unmet += money(best)
                 items[i] = part.indices[entry_in(bidding, part, u, best, mask)]
                 rank, price = rank_of(part, bidding.order, u), price_of(words, np.uint64(items[i]))
-                bids[i] = bid_at(bidding, rank, best, second, price)
+                bids[i] = bid_at(bidding.eps, rank, best, second, price)
     return unmet, read
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from troth.cpu.prices import NONE, Bidding, bits_of, price_of, value_of
-from troth.cpu.walks import LIFT, STEPS
+from troth.cpu.walks import LIFT
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.team import CALLER, chunks, run_team
 from troth.order import PRIORITY_BITS, WALK, hash2, priority
@@ -24,9 +24,10 @@ from troth.ranks.augment import Matched, claim_pairs, match_local
 from troth.ranks.exchange import sum_over
 from troth.ranks.messages import Messages
 from troth.ranks.rows import Part, name_of, rank_of
+from troth.units import WALK_STEPS
 
 MET = np.dtype([("name", "i4"), ("owner", "i4"), ("place", "i4"), ("mate", "i4")])  # and its mate after the walk
-RECORD = np.dtype([("gain", "i8"), ("best", "i8"), ("rank", "u8"), ("length", "i4"), ("met", MET, STEPS + 1)])
+RECORD = np.dtype([("gain", "i8"), ("best", "i8"), ("rank", "u8"), ("length", "i4"), ("met", MET, WALK_STEPS + 1)])
 CLAIM = np.dtype([("place", "i4"), ("claim", "u8")])
 CHANGE = np.dtype([("place", "i4"), ("mate", "i4"), ("left", "i4")])  # what the mate that it leaves takes, or -1
 
@@ -88,7 +89,7 @@ def walk(
     walks = _go(messages, part, bidding, weigh, matched, words, turn, threads)
 
     # Claims: of the vertex where a walk began and of the pairs that it gives up.
-    number, step = np.nonzero(np.arange(STEPS + 1) <= walks["length"][:, None])
+    number, step = np.nonzero(np.arange(WALK_STEPS + 1) <= walks["length"][:, None])
     met, gain = walks["met"][number, step], walks["best"].astype(np.float64).astype(np.float32)
     sent = np.empty(len(met), CLAIM)
     sent["place"] = met["place"]
@@ -100,7 +101,7 @@ def walk(
     made[number[by_owner[lost]]] = False
 
     # New mates of all that a walk has met; what these leave takes the next one, and the last of all is free.
-    after = walks["met"]["name"][number, np.minimum(step + 1, STEPS)]
+    after = walks["met"]["name"][number, np.minimum(step + 1, WALK_STEPS)]
     changes = np.empty(len(met), CHANGE)
     changes["place"], changes["mate"] = met["place"], met["mate"]
     changes["left"] = np.where(step < walks["length"][number], after, -1)
@@ -139,7 +140,7 @@ def _go(
     at, walks, step = at[:count], np.zeros(count, RECORD), 0
     walks["rank"] = ranks[:count]
     meet(walks, 0, at)
-    while sum_over(messages.comm, len(at)) and step < STEPS:
+    while sum_over(messages.comm, len(at)) and step < WALK_STEPS:
         entries = np.empty(len(at), np.int64)
         met = np.ascontiguousarray(walks["met"]["name"][:, : step + 1])
         run_team(take, len(at), team, part, bidding, matched.mate, words, np.uint64(turn), at, met, entries)

@@ -177,12 +177,12 @@ __device__ __forceinline__ i64 units_down(W w, const Units& units) { return (i64
 // `one`; totals += the weights of the pairs, rounded down.
 template <class T>
 __global__ void start_dual(i32 n, const i32* __restrict__ mate, const T* __restrict__ held, Units units,
-                           const u64* __restrict__ words, double one, i64* __restrict__ y, u64* totals) {
+                           const float* __restrict__ prices, double one, i64* __restrict__ y, u64* totals) {
     constexpr double MOST = 9223372036854774784.0;  // the greatest below 2^63
     i64 v = thread_id();
     u64 part = 0;
     if (v < n) {
-        y[v] = (i64)fmin((double)__uint_as_float(high(words[v])) * one, MOST);
+        y[v] = (i64)fmin((double)prices[v] * one, MOST);
         if (mate[v] > v) part = (u64)units_down(held[v], units);
     }
     add_parts(part, totals);

@@ -34,11 +34,16 @@ struct Order {
 };
 SAME_SIZE(Order, ORDER);
 
-// All threads take the same side of the branch. There are mask + 1 classes, so that lanes without a vertex, whose v may be
-// anything, read one too.
+// HOST_DEGREE is 1 where the order given to a program may be that of "degree" (order.py `for_order`): the others need not
+// pay for it. Then a program may still have an order of another rule beside it. There are mask + 1 classes, so that lanes
+// without a vertex, whose v may be anything, read one too.
+#ifndef HOST_DEGREE
+#define HOST_DEGREE 0
+#endif
+
 __device__ __forceinline__ u32 priority(const Order& order, u32 v) {
     u32 x = (v ^ order.flip) * order.mul1;
-    if (order.classes) {
+    if (HOST_DEGREE && order.classes) {
         x &= order.mask;
         x ^= x >> order.shift;
         return (u32)__ldg(order.classes + (v & order.mask)) << order.bits | (x * order.mul2 & order.mask);
@@ -49,9 +54,14 @@ __device__ __forceinline__ u32 priority(const Order& order, u32 v) {
 
 // The inverse of priority: x ^ (x >> 16) is its own inverse on 32 bits, and so for half as many bits as there are.
 __device__ __forceinline__ u32 vertex(const Order& order, u32 rank) {
-    u32 x = rank * order.inv2 & order.mask;
-    x ^= (x >> order.shift) & order.fold;
-    return (x * order.inv1 & order.mask) ^ order.flip;
+    if (HOST_DEGREE) {
+        u32 x = rank * order.inv2 & order.mask;
+        x ^= (x >> order.shift) & order.fold;
+        return (x * order.inv1 & order.mask) ^ order.flip;
+    }
+    u32 x = rank * order.inv2;
+    x ^= (x >> 16) & order.fold;
+    return (x * order.inv1) ^ order.flip;
 }
 
 // The order-preserving 32-bit image of a weight's bits, 1 or more.
@@ -104,6 +114,55 @@ __device__ inline i64 row_of(const i64* __restrict__ indptr, i64 first, i64 last
     }
     return first;
 }
+
+template <class W>
+struct Rows {
+    const i64* __restrict__ indptr;
+    const i32* __restrict__ indices;
+    const W* __restrict__ weights;  // as numbers, or as their bits
+    i64 total;                      // entries
+};
+
+// Up to sixteen bytes that are read once (STREAM: they need not stay in the cache) or may be read again.
+template <bool STREAM, class T>
+__device__ __forceinline__ T read_wide(const void* p) {
+    return STREAM ? __ldcs((const T*)p) : __ldg((const T*)p);
+}
+template <bool STREAM, class T>
+__device__ __forceinline__ void read4(const T* p, T (&to)[4]) {
+    if constexpr (sizeof(T) == 1) *(uchar4*)to = read_wide<STREAM, uchar4>(p);
+    if constexpr (sizeof(T) == 2) *(ushort4*)to = read_wide<STREAM, ushort4>(p);
+    if constexpr (sizeof(T) == 4) *(uint4*)to = read_wide<STREAM, uint4>(p);
+    if constexpr (sizeof(T) == 8) {
+        ((ulonglong2*)to)[0] = read_wide<STREAM, ulonglong2>(p);
+        ((ulonglong2*)to)[1] = read_wide<STREAM, ulonglong2>(p + 2);
+    }
+}
+
+// Four entries of a row. The arrays start at multiples of 16 bytes.
+template <class W>
+struct Four {
+    alignas(16) i32 v[4];
+    alignas(16) W w[4];
+
+    // Read the entries at..at+3 of the row that starts at `first` and has `count` entries; first + at is a multiple of
+    // four, so `at` may be negative.
+    template <bool STREAM>
+    __device__ __forceinline__ void read(const Rows<W>& rows, i64 first, i32 at, i32 count) {
+        if (at >= count) return;
+        i64 q = first + at;
+        if (q + 4 <= rows.total) {
+            read4<STREAM>(rows.indices + q, v);
+            read4<STREAM>(rows.weights + q, w);
+        } else {
+            for (int k = 0; k < 4; ++k) {
+                bool there = q + k < rows.total;
+                v[k] = there ? rows.indices[q + k] : 0;
+                w[k] = there ? rows.weights[q + k] : (W)0;
+            }
+        }
+    }
+};
 
 // The exact bits of w(v, u), u being a neighbour of v.
 template <class W>
@@ -308,14 +367,14 @@ __device__ inline void add_up_block(u64* total, u64 value) {
     }
 }
 
-// Room in a list for the threads of the block that have something, `count` being the list's: the place of this one.
+// Room in a list for `wanted` items of each thread of the block, `count` being the list's: the first place of this one.
 // One addition for all. All threads of the block call it.
-__device__ inline u64 place_in_list(bool has, u64* count) {
+__device__ inline u64 places_in_list(u32 wanted, u64* count) {
     __shared__ u32 before[WARP];
     __shared__ u64 start;
-    u32 mask = __ballot_sync(FULL, has), warp = threadIdx.x / WARP;
+    u32 up_to = sum_up_to_lane(wanted), warp = threadIdx.x / WARP;
     __syncthreads();  // an earlier call may still read
-    if (lane_id() == 0) before[warp] = __popc(mask);
+    if (lane_id() == WARP - 1) before[warp] = up_to;
     __syncthreads();
     if (threadIdx.x == 0) {
         u32 all = 0;
@@ -327,8 +386,11 @@ __device__ inline u64 place_in_list(bool has, u64* count) {
         start = all ? atomicAdd(count, (u64)all) : 0;
     }
     __syncthreads();
-    return start + before[warp] + place_in(mask);
+    return start + before[warp] + up_to - wanted;
 }
+
+// The same for the threads that have something.
+__device__ inline u64 place_in_list(bool has, u64* count) { return places_in_list(has, count); }
 
 // A word that other threads may change: never from a register or the L1 cache.
 template <class T>

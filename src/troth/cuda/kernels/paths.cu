@@ -27,13 +27,14 @@ struct Links {
     const i32 *first, *second;
     i64 *ahead, *behind;
 
+    // All that may be needed of x is read at once: a walk's time is that of reads that wait for each other.
     __device__ __forceinline__ i32 next(i32 x, i32 came) const {
-        i32 y = first[x];
-        return y == came ? second[x] : y;
+        i32 one = first[x], other = second[x];
+        return one == came ? other : one;
     }
     __device__ __forceinline__ i64 weight(i32 x, i32 y) const {
-        const i64* at = (first[x] == y ? ahead : behind) + x;
-        return FRESH ? __ldcg(at) : *at;
+        i64 one = FRESH ? __ldcg(ahead + x) : ahead[x], other = FRESH ? __ldcg(behind + x) : behind[x];
+        return first[x] == y ? one : other;
     }
     __device__ __forceinline__ void change(i32 x, i32 y, i64 weight) const {
         (first[x] == y ? ahead : behind)[x] = weight;
@@ -58,9 +59,11 @@ struct Links {
     __device__ __forceinline__ void take(i32 x, i32 came, i32 last, i32* mate) const {
         i64 gain = 0, run = 0;
         for (;;) {
+            i32 y = next(x, came);
+            i64 more = max(0ll, weight(x, y) - gain);
             mate[x] = -1;
-            i32 y = x == last ? -1 : next(x, came);
-            i64 more = y < 0 ? 0 : max(0ll, weight(x, y) - gain);
+            if (x == last) y = -1;
+            if (y < 0) more = 0;
             if (run && !more) pair_back(x, came, run, mate);
             if (y < 0) return;
             run = more ? run + 1 : 0;
@@ -70,7 +73,7 @@ struct Links {
         }
     }
 
-    // The path that ends at v, where v is the end to start from; false where that is more than `limit` edges away.
+    // The path that ends at v, where v is the end to start from; false where the other is more than `limit` edges away.
     __device__ __forceinline__ bool take_path(const Order& mixing, i32 v, i64 limit, i32* mate) const {
         i32 came = -1, x = v;
         for (i64 steps = 0;; ++steps) {

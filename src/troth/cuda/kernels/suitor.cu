@@ -112,14 +112,6 @@ struct Wide {
 };
 SAME_SIZE(Wide<u64>, WIDE);
 
-template <class W>
-struct Rows {
-    const i64* __restrict__ indptr;
-    const i32* __restrict__ indices;
-    const W* __restrict__ bits;
-    i64 total;  // entries
-};
-
 // ---- keys: how a vertex compares its neighbours ----
 
 // By weight, then priority. Where prefixes tell all weights apart, both fit one word.
@@ -130,6 +122,7 @@ struct Key {
     __device__ __forceinline__ static Key of(const Order& order, W bits, u32 v) { return {key_of(order, bits, v)}; }
     __device__ __forceinline__ bool operator>(const Key& other) const { return word > other.word; }
     __device__ __forceinline__ bool operator==(const Key& other) const { return word == other.word; }
+    __device__ __forceinline__ bool outweighs(const Order& order, W bits) const { return prefix(order, bits) < high(word); }
     __device__ __forceinline__ u64 packed(const Order&) const { return word; }
     __device__ __forceinline__ bool reaches(const Order&, u64 held) const { return word >= held; }
     __device__ __forceinline__ Key shuffle(int from) const { return {__shfl_sync(FULL, word, from)}; }
@@ -160,6 +153,7 @@ struct Key<W, true> {
     __device__ __forceinline__ bool operator==(const Key& other) const {
         return weight == other.weight && rank == other.rank;
     }
+    __device__ __forceinline__ bool outweighs(const Order&, W bits) const { return bits < weight; }
     __device__ __forceinline__ u64 packed(const Order& order) const {
         return weight ? pack(prefix(order, weight), rank) : 0;
     }
@@ -214,65 +208,21 @@ template <class W, class K>
 __device__ __forceinline__ bool would_take(const Rows<W>& rows, const Order& order, u32 v, const K& key, u32 rank,
                                            u64 held) {
     u64 offer = pack(high(key.packed(order)), rank);
-    return wins(rows.indptr, rows.indices, rows.bits, order, v, offer, held);
+    return wins(rows.indptr, rows.indices, rows.weights, order, v, offer, held);
 }
 
 // ---- four entries of a row ----
 
-// Sixteen bytes that are read once (STREAM: they need not stay in the cache) or may be read again.
-template <bool STREAM, class T>
-__device__ __forceinline__ T read_wide(const void* p) {
-    return STREAM ? __ldcs((const T*)p) : __ldg((const T*)p);
-}
-template <bool STREAM>
-__device__ __forceinline__ void read4(const u32* p, u32 (&w)[4]) {
-    uint4 x = read_wide<STREAM, uint4>(p);
-    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
-}
-template <bool STREAM>
-__device__ __forceinline__ void read4(const u64* p, u64 (&w)[4]) {
-    ulonglong2 x = read_wide<STREAM, ulonglong2>(p), y = read_wide<STREAM, ulonglong2>(p + 2);
-    w[0] = x.x, w[1] = x.y, w[2] = y.x, w[3] = y.y;
-}
-template <bool STREAM>
-__device__ __forceinline__ void read4(const u16* p, u16 (&w)[4]) {
-    ushort4 x = read_wide<STREAM, ushort4>(p);
-    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
-}
-template <bool STREAM>
-__device__ __forceinline__ void read4(const u8* p, u8 (&w)[4]) {
-    uchar4 x = read_wide<STREAM, uchar4>(p);
-    w[0] = x.x, w[1] = x.y, w[2] = x.z, w[3] = x.w;
-}
-
 template <class W, bool LOSSY>
-struct Quad {
+struct Quad : Four<W> {
     typedef Key<W, LOSSY> K;
-    i32 v[4];
-    W w[4];
+    using Four<W>::v;
+    using Four<W>::w;
 
-    // Read the entries at..at+3 of the row that starts at `first` and has `count` entries; first + at is a multiple of
-    // four, so `at` may be negative.
-    template <bool STREAM>
-    __device__ __forceinline__ void read(const Rows<W>& rows, i64 first, i32 at, i32 count) {
-        if (at >= count) return;
-        i64 q = first + at;
-        if (q + 4 <= rows.total) {
-            int4 x = read_wide<STREAM, int4>(rows.indices + q);
-            v[0] = x.x, v[1] = x.y, v[2] = x.z, v[3] = x.w;
-            read4<STREAM>(rows.bits + q, w);
-        } else {
-            for (int k = 0; k < 4; ++k) {
-                bool there = q + k < rows.total;
-                v[k] = there ? rows.indices[q + k] : 0;
-                w[k] = there ? rows.bits[q + k] : (W)0;
-            }
-        }
-    }
-
-    // The key of entry k, or none where that is not in the row.
-    __device__ __forceinline__ K key(const Order& order, int k, i32 at, i32 count) const {
-        if ((u32)(at + k) >= (u32)count) return {};
+    // The key of entry k, or none where that is not in the row. Nor where it is lighter than `least`, which tells before
+    // the vertex is looked up: the priorities of "degree" are in memory.
+    __device__ __forceinline__ K key(const Order& order, int k, i32 at, i32 count, const K& least) const {
+        if ((u32)(at + k) >= (u32)count || (HOST_DEGREE && least.outweighs(order, w[k]))) return {};
         return K::of(order, w[k], (u32)v[k]);
     }
 
@@ -280,7 +230,7 @@ struct Quad {
     __device__ __forceinline__ K best(const Order& order, i32 at, i32 count, K found) const {
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            K each = key(order, k, at, count);
+            K each = key(order, k, at, count, found);
             if (each > found) found = each;
         }
         return found;
@@ -312,7 +262,7 @@ __device__ __forceinline__ Key<W, LOSSY> best_of_row(const Rows<W>& rows, const 
             // Three loops, so that all questions are out before the first answer is needed.
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
-                keys[i] = quad[q + i / 4].key(order, i % 4, at + 4 * q + i / 4 * 4, count);
+                keys[i] = quad[q + i / 4].key(order, i % 4, at + 4 * q + i / 4 * 4, count, best);
                 if (!window.has(order, keys[i])) keys[i] = {};
             }
 #pragma unroll
@@ -354,7 +304,7 @@ __device__ __forceinline__ Key<W, LOSSY> best_of_group(const Rows<W>& rows, cons
             K found = best;
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
-                K key = quad[i / 4].key(order, i % 4, at + i / 4 * 4 * G, count);
+                K key = quad[i / 4].key(order, i % 4, at + i / 4 * 4 * G, count, found);
                 if (key > found && (fresh || ceiling > key)) found = key;
             }
             if (found == best || !found.reaches(order, window.held)) break;
@@ -410,7 +360,7 @@ __device__ __forceinline__ u64 make_offer(const Rows<W>& rows, const Order& orde
         return old > offer ? LOST : old;
     }
     u64 held = peek(state + v);
-    while (wins(rows.indptr, rows.indices, rows.bits, order, v, offer, held)) {
+    while (wins(rows.indptr, rows.indices, rows.weights, order, v, offer, held)) {
         u64 seen = atomicCAS(state + v, held, offer);
         if (seen == held) return held;
         held = seen;

@@ -20,7 +20,7 @@ constexpr u32 WAITING = 8;               // adaptive: balance while more than 1/
 
 // The graph: three arrays as everywhere, and the order.
 template <class W>
-struct Rows {
+struct OrderedRows {
     const i64* __restrict__ indptr;
     const i32* __restrict__ indices;
     const W* __restrict__ bits;
@@ -36,7 +36,7 @@ __device__ __forceinline__ bool better(u64 key, u64 weight, u64 than, u64 least)
 
 // Whether v prefers an offer to the one that it holds.
 template <class W, bool EXACT>
-__device__ __forceinline__ bool would_take(const Rows<W>& rows, u32 v, u64 offer, u64 held) {
+__device__ __forceinline__ bool would_take(const OrderedRows<W>& rows, u32 v, u64 offer, u64 held) {
     return EXACT ? wins(rows.indptr, rows.indices, rows.bits, rows.order, v, offer, held) : offer > held;
 }
 
@@ -48,7 +48,7 @@ __device__ __forceinline__ bool would_take(const Rows<W>& rows, u32 v, u64 offer
 // offer, that one is p, and the offer to it succeeds. EXACT: the suitor of now counts as the lightest of its prefix, so
 // that p is found among its equals.
 template <class W, bool EXACT>
-__device__ __forceinline__ u64 find_candidate(const Rows<W>& rows, const u64* state, u32 u, i64 start, u32 degree,
+__device__ __forceinline__ u64 find_candidate(const OrderedRows<W>& rows, const u64* state, u32 u, i64 start, u32 degree,
                                               u64 held) {
     const i32* __restrict__ neighbours = rows.indices + start;
     const W* __restrict__ weights = rows.bits + start;
@@ -79,7 +79,7 @@ __device__ __forceinline__ u64 find_candidate(const Rows<W>& rows, const u64* st
 // Lines 18 to 29: u makes its offer to the neighbour of `key`. Returns who has to look again: u itself if the neighbour
 // holds a better offer by now, whom u displaced, or NOBODY.
 template <class W, bool EXACT>
-__device__ __forceinline__ i32 make_offer(const Rows<W>& rows, u32 u, u64 key, u64* state) {
+__device__ __forceinline__ i32 make_offer(const OrderedRows<W>& rows, u32 u, u64 key, u64* state) {
     u32 v = vertex(rows.order, low(key));
     u64 offer = pack(high(key), priority(rows.order, u));
     u64 held;
@@ -101,7 +101,7 @@ __device__ __forceinline__ i32 make_offer(const Rows<W>& rows, u32 u, u64 key, u
 // all together; mine[0..result) = those who failed or were displaced. Up to 32 candidates wait in registers, more of
 // them in the warp's part of `candidates`.
 template <class W, bool EXACT>
-__device__ u32 play_round(const Rows<W>& rows, u32 count, i32* mine, u64* candidates, u64* state, u32& offers) {
+__device__ u32 play_round(const OrderedRows<W>& rows, u32 count, i32* mine, u64* candidates, u64* state, u32& offers) {
     u32 lane = lane_id();
     u64 candidate = NONE;
     for (u32 base = 0; base < count; base += WARP) {
@@ -181,7 +181,7 @@ gpu_suitor(const i64* __restrict__ indptr, const i32* __restrict__ indices, cons
            i64 n, u32 per_warp, i32 balance_rounds, u64* candidates, u64* state, u64* counts) {
     extern __shared__ i32 chunks[];
     __shared__ u32 loads[2][WARP];
-    Rows<W> rows = {indptr, indices, bits, order};
+    OrderedRows<W> rows = {indptr, indices, bits, order};
     u32 warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
     i64 number = (i64)blockIdx.x * warps + warp;
     i64 first = number * per_warp;

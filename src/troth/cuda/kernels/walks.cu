@@ -6,6 +6,8 @@
 constexpr int BLOCK = HOST_BLOCK;
 constexpr int STEPS = HOST_STEPS;        // of a walk
 constexpr int VERTICES = 2 * STEPS + 1;  // of a walk, with where it began
+constexpr int QUADS = 2;                 // four entries each, that a lane has on their way at a time,
+constexpr i64 CHUNK = 4 * (QUADS * WARP - 1);  // and so many the warp has: the first may be within a quad
 constexpr float LIFT = 4.0f;             // makes every worth positive: prices are less than 3
 SAME_SIZE(Units, UNITS);
 SAME_SIZE(Scale, SCALE);
@@ -28,9 +30,7 @@ __global__ void list_starts(i64 n, const i32* __restrict__ mate, const float* __
 // path[2 k + 2] is that one's mate, -1 where it is free. `path` is shared memory. All lanes call everything.
 template <class T>
 struct Walk {
-    const i64* __restrict__ indptr;
-    const i32* __restrict__ indices;
-    const T* __restrict__ weights;
+    const Rows<T>& rows;
     const Scale& scale;
     const Units& units;
     const Order& mixing;
@@ -52,31 +52,29 @@ struct Walk {
         return closed;
     }
 
-    // Step k: the neighbour that is taken, -1 where there is none. Four entries a lane are on their way at a time; a
-    // cost is read only where the value itself reaches the best so far.
+    // Step k: the neighbour that is taken, -1 where there is none. A cost is read only where the value itself reaches the
+    // best so far.
     __device__ __forceinline__ i32 step(int k) const {
         i32 z = path[2 * k];
         u32 mask = (u32)(hash2(seed, WALK, turn, (u64)z) >> 32);
-        i64 begin = indptr[z], size = indptr[z + 1] - begin;
         u64 best = 0;
-        for (i64 at = lane_id(); at - lane_id() < size; at += 4 * WARP) {
-            i32 v[4];
-            float value[4], paid[4];
+        for (i64 begin = rows.indptr[z], end = rows.indptr[z + 1]; begin < end; begin += CHUNK) {
+            i32 count = (i32)min(CHUNK, end - begin), at = 4 * (i32)lane_id() - (i32)(begin & 3);
+            Four<T> four[QUADS];
+            float value[4 * QUADS], paid[4 * QUADS];
 #pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                bool there = at + j * WARP < size;
-                v[j] = there ? indices[begin + at + j * WARP] : -1;
-                value[j] = there ? value_of(weights[begin + at + j * WARP], scale) : 0.0f;
+            for (int q = 0; q < QUADS; ++q) four[q].template read<false>(rows, begin, at + 4 * WARP * q, count);
+#pragma unroll
+            for (int j = 0; j < 4 * QUADS; ++j) {
+                bool there = (u32)(at + j / 4 * 4 * WARP + j % 4) < (u32)count;
+                value[j] = there ? value_of(four[j / 4].w[j % 4], scale) : 0.0f;
+                paid[j] = there && __float_as_uint(value[j] + LIFT) >= high(best) ? cost[four[j / 4].v[j % 4]] : LIFT;
             }
 #pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                if (__float_as_uint(value[j] + LIFT) < high(best)) v[j] = -1;
-                paid[j] = v[j] >= 0 ? cost[v[j]] : 0.0f;
-            }
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                u64 key = pack(__float_as_uint((value[j] - paid[j]) + LIFT), priority(mixing, (u32)v[j] ^ mask));
-                if (v[j] >= 0 && key > best && !is_closed(v[j], k)) best = key;
+            for (int j = 0; j < 4 * QUADS; ++j) {
+                i32 v = four[j / 4].v[j % 4];
+                u64 key = pack(__float_as_uint((value[j] - paid[j]) + LIFT), priority(mixing, (u32)v ^ mask));
+                if (paid[j] < LIFT && key > best && !is_closed(v, k)) best = key;
             }
             __syncwarp();
             best = warp_max(best);
@@ -94,7 +92,7 @@ struct Walk {
     __device__ __forceinline__ i64 gain(int k) const {
         bool odd = lane_id() % 2;
         i32 one = path[2 * k + odd], other = path[2 * k + 1 + odd];
-        i64 weight = other < 0 ? 0 : units_up(weights[edge_place(indptr, indices, one, other)], units);
+        i64 weight = other < 0 ? 0 : units_up(rows.weights[edge_place(rows.indptr, rows.indices, one, other)], units);
         __syncwarp();
         return __shfl_sync(FULL, weight, 0) - __shfl_sync(FULL, weight, 1);
     }
@@ -103,14 +101,15 @@ struct Walk {
 // A warp each walks from the starts. Walks that gain put their claims on what they would change; claims are 0 before.
 // lengths[i] = the steps of walk i, 0 where it does not gain.
 template <class T>
-__global__ void __launch_bounds__(BLOCK) claim_walks(
-        const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights, Scale scale,
+__global__ void __launch_bounds__(BLOCK, 4) claim_walks(
+        const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights, i64 n, Scale scale,
         Units units, Order order, Order mixing, u64 seed, u64 turn, const float* __restrict__ cost,
         const i32* __restrict__ mate, const i32* __restrict__ starts, const u64* __restrict__ count, u64* claims,
         u8* touched, u8* __restrict__ lengths) {
     __shared__ i32 paths[BLOCK / WARP][VERTICES];
     i32* path = paths[threadIdx.x / WARP];
-    Walk<T> walk = {indptr, indices, weights, scale, units, mixing, seed, turn, cost, mate, path};
+    Rows<T> rows = {indptr, indices, weights, indptr[n]};
+    Walk<T> walk = {rows, scale, units, mixing, seed, turn, cost, mate, path};
     i64 all = (i64)*count;
     for (i64 i = thread_id() / WARP; i < all; i += thread_count() / WARP) {
         i32 f = starts[i];
@@ -136,14 +135,15 @@ __global__ void __launch_bounds__(BLOCK) claim_walks(
 // The walks that gain are gone once more. Where one got all its claims, arm[z] is what each z on it takes: no two such
 // walks share a pair. The length of the others becomes 0.
 template <class T>
-__global__ void __launch_bounds__(BLOCK) decide_walks(
-        const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights, Scale scale,
+__global__ void __launch_bounds__(BLOCK, 4) decide_walks(
+        const i64* __restrict__ indptr, const i32* __restrict__ indices, const T* __restrict__ weights, i64 n, Scale scale,
         Units units, Order order, Order mixing, u64 seed, u64 turn, const float* __restrict__ cost,
         const i32* __restrict__ mate, const i32* __restrict__ starts, const u64* __restrict__ count,
         const u64* __restrict__ claims, i32* __restrict__ arm, u8* lengths) {
     __shared__ i32 paths[BLOCK / WARP][VERTICES];
     i32* path = paths[threadIdx.x / WARP];
-    Walk<T> walk = {indptr, indices, weights, scale, units, mixing, seed, turn, cost, mate, path};
+    Rows<T> rows = {indptr, indices, weights, indptr[n]};
+    Walk<T> walk = {rows, scale, units, mixing, seed, turn, cost, mate, path};
     i64 all = (i64)*count;
     for (i64 i = thread_id() / WARP; i < all; i += thread_count() / WARP) {
         int length = lengths[i];
