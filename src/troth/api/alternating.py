@@ -11,6 +11,10 @@ the sum of both gains and its weight. The heaviest of these between every two ro
 matching says which exchanges are made, all at once. A root that is left may still gain by a path of its own, at whose
 end another vertex stays free. Every round only adds weight; the mates do not depend on threads.
 
+*Loosened pairs.* A matching without free vertices may still be improved along cycles. So some of the pairs, at random,
+are made free, trees grow from them, and what results is compared with what was: the two together are paths and cycles,
+and of each of these the heavier matching stays.
+
 J. Edmonds, Paths, trees, and flowers, 1965, without the flowers: an edge inside a tree is passed over.
 """
 
@@ -23,41 +27,78 @@ import numpy as np
 from troth.graph import Graph
 from troth.inputs import Edges
 
-ROUNDS = 30
+ROUNDS = 30  # of trees from the free vertices, and of loosened pairs
+STOP_BELOW = 1e-4  # a round of trees that adds a smaller part of the weight is the last one
 STEPS = 256  # of the growth of trees, in one round
-STOP_BELOW = 1e-5  # a round that adds a smaller part of the weight is the last one
+WIDTH, WIDEN = 0.25, 1.03  # of the mean distance: those who join in one step may differ so much; more with each step
+TOLL = 0.3  # of the mean distance, for each pair on the way, so that trees grow alike
+LOOSENED = 0.15  # of the pairs
+
+PairRoots = Callable[[Edges], np.ndarray]  # the mates of a small graph, whose vertices are the roots
 
 
-def improve(graph: Graph, mate: np.ndarray, pair_roots: Callable[[Edges], np.ndarray]) -> tuple[np.ndarray, int]:
-    """Heavier mates, and how many rounds there were.
+def improve(
+    graph: Graph, mate: np.ndarray, reward: float, pair_roots: PairRoots, *, loosen: float | None, seed: int
+) -> tuple[np.ndarray, dict[str, int]]:
+    """Heavier mates, and how many rounds there were; a weight is ``reward`` less a distance.
 
-    ``pair_roots`` gives the mates of the small graphs.
+    Pairs are loosened until a round shortens all distances together by less than ``loosen`` of them; None: never.
     """
-    mate, total = mate.copy(), None
-    for done in range(ROUNDS):
-        held = _held(graph, mate)
-        total = held.sum() / 2 if total is None else total
-        gain = _one_round(graph, mate, held, pair_roots)
-        total += gain
-        if gain <= STOP_BELOW * total:
-            return mate, done + 1
-    return mate, ROUNDS
+    mate, held = mate.copy(), np.zeros(graph.n)
+    _hold(graph, mate, held, np.arange(graph.n))
+    trees = 0
+    while trees < ROUNDS:
+        before = held.sum()
+        _one_round(graph, mate, held, pair_roots)
+        trees += 1
+        if held.sum() - before <= STOP_BELOW * before:
+            break
+    random, loosened = np.random.default_rng(seed % 2**64), 0
+    while loosen is not None and loosened < ROUNDS:
+        other, fresh = mate.copy(), held.copy()
+        pairs = np.flatnonzero(mate > np.arange(graph.n))
+        pairs = pairs[random.random(len(pairs)) < LOOSENED]
+        both = np.concatenate((pairs, mate[pairs]))
+        other[both], fresh[both] = -1, 0
+        for _ in range(2):
+            _one_round(graph, other, fresh, pair_roots)
+        gain = _merge(mate, held, other, fresh)
+        loosened += 1
+        if gain <= loosen * (reward * (mate >= 0).sum() - held.sum()) / 2:
+            break
+    return mate, {"tree_rounds": trees, "loosened_rounds": loosened}
 
 
-def _held(graph: Graph, mate: np.ndarray) -> np.ndarray:
-    """The weight matched at every vertex, 0 where it is free."""
-    row = np.repeat(np.arange(graph.n, dtype=np.int32), np.diff(graph.indptr))
-    at = np.flatnonzero(mate[row] == graph.indices)
-    held = np.zeros(graph.n)
-    held[row[at]] = graph.weights[at]
-    return held
+def _hold(graph: Graph, mate: np.ndarray, held: np.ndarray, rows: np.ndarray) -> None:
+    """The weight matched at some vertices, 0 where they are free, into ``held``."""
+    row, other, weight = _entries(graph, rows)
+    own = mate[row] == other
+    held[rows] = 0
+    held[row[own]] = weight[own]
 
 
-def _one_round(graph: Graph, mate: np.ndarray, held: np.ndarray, pair_roots: Callable[[Edges], np.ndarray]) -> float:
-    """Grow trees, exchange along the best paths, in place; the weight that this adds."""
+def _merge(mate: np.ndarray, held: np.ndarray, other: np.ndarray, fresh: np.ndarray) -> float:
+    """Take the heavier of two matchings on each of the paths and cycles that they make together; what this adds."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    changed = np.flatnonzero(mate != other)
+    number = np.full(len(mate), -1)
+    number[changed] = np.arange(len(changed))  # both mates of a changed vertex have changed, too
+    rows, ends = np.tile(changed, 2), np.concatenate((mate[changed], other[changed]))
+    there = ends >= 0
+    places = (number[rows[there]], number[ends[there]])
+    links = coo_array((np.ones(len(places[0]), np.int8), places), shape=(len(changed),) * 2)
+    count, part = connected_components(links, directed=False)
+    gain = np.bincount(part, fresh[changed] - held[changed], count)
+    taken = changed[gain[part] > 0]
+    mate[taken], held[taken] = other[taken], fresh[taken]
+    return float(gain[gain > 0].sum()) / 2
+
+
+def _one_round(graph: Graph, mate: np.ndarray, held: np.ndarray, pair_roots: PairRoots) -> None:
+    """Grow trees and exchange along the best paths; ``mate`` and ``held`` are changed."""
     roots = np.flatnonzero(mate < 0)
-    if not len(roots):
-        return 0.0
     gain, parent, root = _grow(graph, mate, held, roots)
     outer = np.flatnonzero(root >= 0)
     u, v, w = _entries(graph, outer)
@@ -70,12 +111,12 @@ def _one_round(graph: Graph, mate: np.ndarray, held: np.ndarray, pair_roots: Cal
     better = better[np.lexsort((v[better], u[better], -total[better]))]
     key = one[better] * len(roots) + other[better]
     best = better[np.unique(key, return_index=True)[1]]  # the first of each two roots: the greatest
-    added, ended = 0.0, np.zeros(len(roots), bool)
+    ended = np.zeros(len(roots), bool)
+    before = mate.copy()
     if len(best):
         mates = pair_roots(Edges(one[best], other[best], total[best], len(roots)))
         chosen = best[mates[one[best]] == other[best]]
         ended[one[chosen]] = ended[other[chosen]] = True
-        added += float(total[chosen].sum())
         ends, partners = np.concatenate((u[chosen], v[chosen])), np.concatenate((v[chosen], u[chosen]))
         _exchange(mate, parent, ends, partners)
     # Roots that are left: the vertex of its tree at which a root gains most by a path stays free in its stead.
@@ -83,7 +124,7 @@ def _one_round(graph: Graph, mate: np.ndarray, held: np.ndarray, pair_roots: Cal
     free = free[np.lexsort((free, -gain[free]))]
     free = free[np.unique(root[free], return_index=True)[1]]
     _exchange(mate, parent, free, np.full(len(free), -1, mate.dtype))
-    return added + float(gain[free].sum())
+    _hold(graph, mate, held, np.flatnonzero(mate != before))
 
 
 def _grow(
@@ -94,28 +135,32 @@ def _grow(
     In steps: those whose gain is within ``width`` of the greatest join, their neighbours' mates become known.
     """
     n, most = graph.n, float(graph.weights.max(initial=0))
-    gain, parent = np.full(n, -np.inf), np.full(n, -1, np.int32)
-    root, open_ = np.full(n, -1, np.int32), mate >= 0
-    gain[roots], root[roots] = 0.0, roots
+    gain, score = np.full(n, -np.inf), np.full(n, -np.inf)
+    parent, root, open_ = np.full(n, -1, np.int32), np.full(n, -1, np.int32), mate >= 0
+    gain[roots], score[roots], root[roots] = 0.0, 0.0, roots
     matched = held[held > 0]
-    width = max(float(most - matched.mean()), most / STEPS) / 4 if len(matched) else most
+    distance = max(float(most - matched.mean()), most / STEPS) if len(matched) else most
+    width, toll = WIDTH * distance, TOLL * distance
     joined, known = roots, np.empty(0, np.int64)
     for _ in range(STEPS):
         z, y, w = _entries(graph, joined)
         use = open_[y]
         z, y, w = z[use], y[use], w[use]
-        x, new = mate[y].astype(np.int64), gain[z] + w - held[y]
-        use = (new > gain[x]) & (new > -most / 2)
-        z, x, new = z[use], x[use], new[use]
+        step = w - held[y]
+        x, new = mate[y].astype(np.int64), score[z] + step - toll
+        use = (new > score[x]) & (new > -most / 2)
+        z, x, new, step = z[use], x[use], new[use], step[use]
         last = np.lexsort((z, new))  # of several ways to x the last one written stays: the greatest
-        gain[x[last]], parent[x[last]] = new[last], z[last]
+        z, x, new, step = z[last], x[last], new[last], step[last]
+        score[x], gain[x], parent[x] = new, gain[z] + step, z
         known = np.unique(np.concatenate((known, x)))
         known = known[open_[known]]
         if not len(known):
             break
-        joined = known[gain[known] >= gain[known].max() - width]
-        ahead = gain[mate[joined]]  # a pair joins by its better end
-        joined = joined[(gain[joined] > ahead) | ((gain[joined] == ahead) & (joined < mate[joined]))]
+        joined = known[score[known] >= score[known].max() - width]
+        ahead = score[mate[joined]]  # a pair joins by its better end
+        joined = joined[(score[joined] > ahead) | ((score[joined] == ahead) & (joined < mate[joined]))]
+        width *= WIDEN
         open_[joined] = open_[mate[joined]] = False
         root[joined] = root[parent[joined]]
     return gain, parent, root

@@ -16,7 +16,6 @@ from troth.api.opening import as_graph
 from troth.api.request import Request, make_request
 from troth.api.row_pairs import RowPairs
 from troth.arrays import to_host
-from troth.engines import LEAST_EPS
 from troth.errors import TrothError
 from troth.graph import Graph
 from troth.inputs import Edges
@@ -25,7 +24,8 @@ from troth.validate import check, check_seed, check_threads, check_word, number,
 
 LEAST_WORTH = 2.0**-40  # of the reward, for a pair at that very distance: it is still better than no pair
 ERROR = 0.01  # of a near pair's distance: what a bid may be off
-MOST_EPS = 0.005
+LEAST_EPS, MOST_EPS = 0.001, 0.005
+LOOSEN = 1e-4  # of all distances
 ROUNDS = 500  # of bids; the last few bidders may go on for thousands, for next to nothing
 POLISH = 4
 
@@ -138,7 +138,7 @@ def pair_rows(
     reward = next((float(given) for given in (reward, caliper) if given is not None), largest) or 1.0
     graph = _worth(near, reward, frame.n)
     made = perf_counter()
-    mate, stats = _match(request, graph, _eps(near, reward, frame.n), two_sides=plan.side is not None)
+    mate, stats = _match(request, graph, reward, _eps(near, reward, frame.n), plan.side is not None)
     matched = perf_counter()
     proof = certify_mates(graph, mate, threads) if certify else None
     rows = _in_rows(mate, order, plan.side)
@@ -275,7 +275,9 @@ def _eps(near: Candidates, reward: float, n: int) -> float:
     return float(np.clip(ERROR * typical / reward, LEAST_EPS, MOST_EPS))
 
 
-def _match(request: Request, graph: Graph, eps: float, two_sides: bool) -> tuple[np.ndarray, dict[str, Any]]:
+def _match(
+    request: Request, graph: Graph, reward: float, eps: float, two_sides: bool
+) -> tuple[np.ndarray, dict[str, Any]]:
     """The mates, and what was counted."""
     options = {"eps": eps, "slack": eps, "rounds": ROUNDS, "polish": POLISH}
     asked = make_request(
@@ -286,14 +288,13 @@ def _match(request: Request, graph: Graph, eps: float, two_sides: bool) -> tuple
     stats = {"device": found.device, "eps": eps, "rounds": found.stats["rounds"]}
     if "note" in found.stats:
         stats["note"] = found.stats["note"]
-    if not two_sides:  # odd cycles, which two sides have not
 
-        def pair_roots(edges: Edges) -> np.ndarray:
-            small = make_request("suitor", "cpu", seed=request.seed, threads=request.threads)
-            return match_graph(small, as_graph(edges)).mate
+    def pair_roots(edges: Edges) -> np.ndarray:
+        small = make_request("suitor", "cpu", seed=request.seed, threads=request.threads)
+        return match_graph(small, as_graph(edges)).mate
 
-        mate, stats["tree_rounds"] = improve(graph, mate, pair_roots)
-    return mate, stats
+    mate, counts = improve(graph, mate, reward, pair_roots, loosen=LOOSEN, seed=request.seed)
+    return mate, stats | counts
 
 
 def _in_rows(mate: np.ndarray, order: np.ndarray, side: np.ndarray | None) -> np.ndarray:
