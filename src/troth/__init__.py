@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 # Everything loads when it is first used, so that ``import troth`` costs next to nothing; ``__init__.pyi`` says the same
 # to editors and type checkers.
 _HOME = {
+    "Assignment": "api.assigning",
     "Certificate": "api.proof",
     "Graph": "graph",
     "Level": "api.coarsening",
@@ -25,6 +26,7 @@ _HOME = {
     "RowPairs": "api.row_pairs",
     "TrothError": "errors",
     "as_graph": "api.opening",
+    "assign": "api.assigning",
     "certificate": "api.checking",
     "coarsen": "api.coarsening",
     "draw": "viz",

@@ -1,6 +1,8 @@
 from troth import interop as interop
 from troth import mpi as mpi
 from troth import viz as viz
+from troth.api.assigning import Assignment as Assignment
+from troth.api.assigning import assign as assign
 from troth.api.calls import match as match
 from troth.api.calls import strongest as strongest
 from troth.api.checking import Report as Report
@@ -23,6 +25,7 @@ from troth.viz import draw as draw
 
 __version__: str
 __all__ = [
+    "Assignment",
     "Certificate",
     "Graph",
     "Level",
@@ -32,6 +35,7 @@ __all__ = [
     "TrothError",
     "__version__",
     "as_graph",
+    "assign",
     "certificate",
     "coarsen",
     "draw",

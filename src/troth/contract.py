@@ -51,12 +51,14 @@ class Result(NamedTuple):
     ``mates`` is an int32 array on the engine's device; on ranks it has the global numbers of the mates of the rank's
     own vertices. Where an engine has these counts they mean the same: ``rounds``; ``scans``, looks at a row;
     ``edges_read``, stored entries read; ``proposals``; ``threads``. ``seconds`` are by phase; on a GPU ``kernels`` is
-    the time on the device.
+    the time on the device. ``prices`` are those that an auction ended with, a float32 a vertex, on the scale of
+    ``reference_auction.py``: a proof can start from them.
     """
 
     mates: Array
     counts: dict[str, Any]
     seconds: dict[str, float]
+    prices: Array = None
 
 
 class EngineFunction(Protocol):
@@ -82,8 +84,11 @@ class Checks(Protocol):
     def first_uncovered(self, held: Array) -> tuple[int, int, int | float] | None:
         """The first edge (u, v), u < v, heavier than what either end holds, and its weight; or None."""
 
-    def start_dual(self, mate: Array, held: Array) -> tuple[int, int]:
-        """Start from the prices of an auction: (the matching's weight from below, exponent), in units 2^-exponent."""
+    def start_dual(self, mate: Array, held: Array, prices: Array = None) -> tuple[int, int]:
+        """Start from prices: (the matching's weight from below, exponent), in units 2^-exponent.
+
+        The prices are those of a ``Result``, or, where none are given, those of an auction with the default options.
+        """
 
     def sweep_dual(self) -> int:
         """One damped Jacobi sweep; the sum of y after it."""

@@ -113,6 +113,12 @@ AUCTION = {
         "begin anew with half of eps and slack, up to four times, until this ratio is certified",
         of_call=True,
     ),
+    "gap": Option(
+        None,
+        or_none(number(0, text=True)),
+        "least cost: begin anew with less eps and slack until this part of the cost is certified; none: 0.02",
+        of_call=True,
+    ),
 }
 
 SHARE = Option(True, switch, "use shared memory; no: messages, even on one machine")

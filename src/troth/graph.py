@@ -46,6 +46,8 @@ class Graph:
         The user's names of the vertices, None where they are the numbers themselves.
     notes : dict of str to int
         What the gate changed (``{"loops": 4}``).
+    reward : int, float or None
+        Where the graph was made of costs (``maximize=False``): a weight is ``reward - cost``. None in all others.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Graph:
     ids: np.ndarray | None = None
     notes: dict[str, int] = field(default_factory=dict)
     weight_range: tuple[int, int, int] | None = field(default=None, init=False)
+    reward: int | float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if reason := _why_no_graph(self.indptr, self.indices, self.weights):
@@ -78,6 +81,7 @@ class Graph:
         ids: np.ndarray | None = None,
         notes: dict[str, int] | None = None,
         weight_range: tuple[int, int, int] | None = None,
+        reward: int | float | None = None,
     ) -> Graph:
         """A graph of arrays that are known to be one; nothing is checked. For the gate and what stands behind it.
 
@@ -89,13 +93,16 @@ class Graph:
             What the gate changed.
         weight_range : tuple of int, optional
             What ``bits_range`` returns, where that is known already.
+        reward : int or float, optional
+            What costs were taken from, where the weights were made of them.
 
         Returns
         -------
         Graph
         """
         graph = object.__new__(cls)
-        values = (indptr, indices, weights, vertex_weights, ids, {} if notes is None else notes, weight_range)
+        notes = {} if notes is None else notes
+        values = (indptr, indices, weights, vertex_weights, ids, notes, weight_range, reward)
         for name, value in zip(cls.__dataclass_fields__, values, strict=True):
             object.__setattr__(graph, name, value)
         return graph

@@ -189,7 +189,7 @@ def test_coordinates_out_of_range():
         row, col = matrix.row.copy(), matrix.col.copy()
         row[3], col[3] = u, v
         matrix.row, matrix.col = row, col
-        refuse(matrix, rf"^the matrix: entry \({u}, {v}\) is outside of a matrix of 5 rows and columns$")
+        refuse(matrix, rf"^the matrix: entry \({u}, {v}\) is outside of a matrix of 5 x 5$")
     for u, v in [(2**32, 0), (0, 2**32)]:  # 0 in 32 bits
         matrix = sp.coo_array((np.ones(2), ([1, u], [2, v])), shape=(2**33, 2**33))
         matrix._shape = (5, 5)

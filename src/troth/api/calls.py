@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from troth.api.checking import certify_mates
 from troth.api.opening import as_graph
-from troth.api.proof import Certificate, first_to_reach, why_missed
+from troth.api.proof import (
+    GAP,
+    MOST_ROUNDS,
+    Attempt,
+    Certificate,
+    Goal,
+    first_to_reach,
+    nearness,
+    pursue,
+    why_missed,
+)
 from troth.api.request import Placed, Request, make_request, perform
 from troth.api.result import Matching
 from troth.arrays import arrays_of, to_device
 from troth.contract import Array, Progress, Result
+from troth.engines import LEAST_EPS
+from troth.errors import TrothError
+from troth.gate.worth import read_purpose
 from troth.graph import Graph
 
 
@@ -24,10 +37,12 @@ def match(
     seed: int = 0,
     threads: int | None = None,
     certify: bool = False,
+    maximize: bool | None = None,
+    reward: float | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Matching:
-    """A heavy matching of a graph.
+    """A heavy matching of a graph, or with ``maximize=False`` a cheap one.
 
     Parameters
     ----------
@@ -51,6 +66,12 @@ def match(
         By default as many as there are cores and work for them; the result does not depend on it.
     certify : bool, optional
         Also compute a proof of how close to optimal this matching is (``Matching.certificate``).
+    maximize : bool, optional
+        True, which is the default: the weights are what pairs are worth. False: they are costs, and a pair is worth
+        ``reward - cost``; pairs that cost the reward or more are not made.
+    reward : int or float, optional
+        With ``maximize=False``; by default the largest cost. More pairs are not favoured over cheaper ones: who wants
+        as many as possible gives a larger reward.
     progress : callable, optional
         Called as ``progress(phase, done, total)`` now and then.
     **options : dict
@@ -68,6 +89,11 @@ def match(
     never lighter than the stable one that it merges; where it ends before its ``rounds`` do, it has
     OPT / ((1 + eps) (1 + slack)) or more in a bipartite graph, and two thirds of that in any other.
 
+    With ``maximize=False`` all of this is said of the sum of ``reward - cost``, of which a large reward makes the cost
+    a small part. So the auction then begins anew with less ``eps`` until what is not proven is at most ``gap``, 0.02
+    where it is not given, of the cost (``Matching.gap``), or else says what it is (``Matching.stats``). The other
+    algorithms run once.
+
     References
     ----------
     .. [1] F. Manne and M. Halappanavar, New effective multithreaded matching algorithms, IPDPS 2014.
@@ -80,9 +106,19 @@ def match(
     ([2, -1, 0, 4, 3], 15)
     """
     request = make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options)
+    refuse_purpose(request, maximize, reward, graph)
     start = perf_counter()
-    graph = as_graph(graph)
+    graph = as_graph(graph, maximize=maximize, reward=reward)
     return match_graph(request, graph, certify=certify, progress=progress, gate=perf_counter() - start)
+
+
+def refuse_purpose(request: Request, maximize: bool | None, reward: Any, graph: Any = None) -> None:
+    """Refuse, before a graph is opened, a reward or a gap without costs."""
+    made_of_costs = getattr(graph, "reward", None) is not None
+    if read_purpose(maximize, reward) is None and not made_of_costs and request.given.get("gap") is not None:
+        raise TrothError("gap is a part of the cost: say maximize=False too, or give a target")
+    if request.given.get("gap") is not None and request.given.get("target") is not None:
+        raise TrothError("target and gap both say how near: leave one out")
 
 
 def match_graph(
@@ -94,8 +130,52 @@ def match_graph(
     gate: float = 0.0,
 ) -> Matching:
     """The matching that a request asks for; ``gate`` are the seconds that the graph took."""
+    found = find_matching(request, graph, goal_of(request, graph), certify=certify, progress=progress)
+    result, proof = found.result, found.proof
+    stats = found.stats(gate)
+    m = Matching(graph, result.mates, request.algorithm, found.place, request.ties, request.seed, stats, proof)
+    if proof is not None:
+        vars(m)["weight"] = proof.weight  # it would be added up once more
+    return m
 
-    target = request.given.get("target")
+
+def goal_of(request: Request, graph: Graph, two_sides: bool = False) -> Goal | None:
+    """What an auction is to prove by its own prices: the gap, where costs are minimised, or the target.
+
+    A target for weights, if there are no two sides, is met by ``Request.nearer``.
+    """
+    target, gap = request.given.get("target"), request.given.get("gap")
+    if target is not None and (two_sides or graph.reward is not None):
+        return Goal(target=target)
+    if graph.reward is not None and request.algorithm == "auction" and target is None:
+        return Goal(gap=GAP if gap is None else gap, reward=graph.reward)
+    return None
+
+
+class Found(NamedTuple):
+    """A matching where the graph is, where it was found, its proof if there is one, and what is to be said of it."""
+
+    result: Result
+    place: str
+    proof: Certificate | None
+    notes: list[str]
+
+    def stats(self, gate: float) -> dict[str, Any]:
+        """The stats of a result; ``gate`` are the seconds that the graph took."""
+        stats = {**self.result.counts, "seconds": {"gate": gate, **self.result.seconds}}
+        return {**stats, "note": "; ".join(self.notes)} if self.notes else stats
+
+
+def find_matching(
+    request: Request,
+    graph: Graph,
+    goal: Goal | None = None,
+    *,
+    certify: bool = False,
+    progress: Progress | None = None,
+) -> Found:
+    """What a request asks for, on its device; its mates and prices are where the graph is."""
+    target = request.given.get("target") if goal is None else None
 
     def attempt(placed: Placed, asked: Request) -> tuple[tuple[Result, str], Certificate]:
         result, place = _run(asked, placed, progress)
@@ -103,11 +183,15 @@ def match_graph(
         proof = certify_mates(placed.graph, result.mates, request.threads)
         return (result._replace(seconds={**result.seconds, "certify": perf_counter() - start}), place), proof
 
-    def work(placed: Placed) -> tuple[Result, str, Certificate | None]:
-        proof = None
-        if target is not None:
+    def work(placed: Placed) -> tuple[Result, str, Certificate | None, list[str | None]]:
+        proof, notes = None, list[str | None]()
+        if goal is not None:
+            result, place, proof, missed = _pursue(request, placed, goal, progress)
+            notes.append(missed)
+        elif target is not None:
             attempts = (attempt(placed, asked) for asked in request.nearer(placed.engine))
             (result, place), proof = first_to_reach(target, attempts)
+            notes.append(why_missed(target, proof))
         elif certify:
             (result, place), proof = attempt(placed, request)
         else:
@@ -118,17 +202,40 @@ def match_graph(
         if placed.graph is not graph:
             start = perf_counter()
             result = result._replace(mates=to_device(result.mates, graph.device))
+            if result.prices is not None:
+                result = result._replace(prices=to_device(result.prices, graph.device))
             seconds["copy"] += perf_counter() - start
-        return result._replace(seconds=seconds), place, proof
+        return result._replace(seconds=seconds), place, proof, notes
 
-    (result, place, proof), note = perform(request, graph, work)
-    stats = {**result.counts, "seconds": {"gate": gate, **result.seconds}}
-    if notes := [words for words in (note, why_missed(target, proof)) if words]:
-        stats["note"] = "; ".join(notes)
-    m = Matching(graph, result.mates, request.algorithm, place, request.ties, request.seed, stats, proof)
-    if proof is not None:
-        vars(m)["weight"] = proof.weight  # it would be added up once more
-    return m
+    (result, place, proof, notes), fell_back = perform(request, graph, work)
+    return Found(result, place, proof, [words for words in (fell_back, *notes) if words])
+
+
+def _pursue(
+    request: Request, placed: Placed, goal: Goal, progress: Progress | None
+) -> tuple[Result, str, Certificate, str | None]:
+    """Auctions until the goal is proven, each by its own prices; what to say where it is not.
+
+    The seconds are those of all auctions and proofs.
+    """
+    chosen, spent = request.options_of(placed.engine), {"match": 0.0, "certify": 0.0}
+    rounds = request.given.get("rounds", MOST_ROUNDS)
+
+    def attempt(eps: float, slack: float) -> Attempt:
+        result, place = _run(request.changed(eps=eps, slack=slack, rounds=rounds), placed, progress)
+        start = perf_counter()
+        proof = certify_mates(placed.graph, result.mates, request.threads, *nearness(eps), result.prices)
+        spent["match"] += result.seconds["match"]
+        spent["certify"] += perf_counter() - start
+        with arrays_of(placed.graph.device) as xp:
+            pairs = int(xp.count_nonzero(xp.asarray(result.mates) >= 0)) // 2
+        result = result._replace(counts={**result.counts, "eps": eps})
+        return Attempt((result, place), proof, pairs, rounds is None or result.counts["rounds"] < rounds)
+
+    best, attempts = pursue(goal, chosen["eps"], chosen["slack"], LEAST_EPS, attempt)
+    result, place = best.found
+    result = result._replace(counts={**result.counts, "attempts": attempts}, seconds={**result.seconds, **spent})
+    return result, place, best.proof, goal.why_missed(best.proof, best.pairs)
 
 
 def _run(request: Request, placed: Placed, progress: Progress | None) -> tuple[Result, str]:

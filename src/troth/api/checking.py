@@ -109,7 +109,7 @@ def verify(
     False
     """
     threads = check_threads(threads)
-    graph = as_graph(graph)
+    graph = _graph_of(graph, matching)
     if promises_dominance is None:
         algorithm = getattr(matching, "algorithm", None)
         promises_dominance = algorithm is not None and engine_promises(algorithm)
@@ -169,16 +169,30 @@ def certificate(
     """
     sweeps, tolerance = check("sweeps", sweeps, whole(1)), check("tolerance", tolerance, number(0))
     threads = check_threads(threads)
-    return certify_mates(as_graph(graph), matching, threads, sweeps, tolerance)
+    return certify_mates(_graph_of(graph, matching), matching, threads, sweeps, tolerance)
+
+
+def _graph_of(graph: Any, matching: Any) -> Graph:
+    """The graph that a matching is to be checked on: of costs with the matching's own reward, if it was of least cost.
+
+    ``m.graph`` itself has such weights already.
+    """
+    reward = getattr(getattr(matching, "graph", None), "reward", None)
+    return as_graph(graph) if reward is None else as_graph(graph, maximize=False, reward=reward)
 
 
 def certify_mates(
-    graph: Graph, matching: Any, threads: int | None, sweeps: int = SWEEPS, tolerance: float = TOLERANCE
+    graph: Graph,
+    matching: Any,
+    threads: int | None,
+    sweeps: int = SWEEPS,
+    tolerance: float = TOLERANCE,
+    prices: Array = None,
 ) -> Certificate:
-    """The certificate of a matching, of which nothing but the mates is checked."""
+    """The certificate of a matching, of which nothing but the mates is checked; ``prices`` as in ``prove``."""
     with checks_of(graph, threads) as checks:
         mate, held = valid_mates(checks, graph, matching, "no certificate without a matching: ")
-        return prove(checks, mate, held, sweeps, tolerance)
+        return prove(checks, mate, held, sweeps, tolerance, prices)
 
 
 # ---- on any device, and on ranks ----

@@ -18,6 +18,7 @@ from troth.arrays import is_on_device, packages_of, plain
 from troth.errors import TrothError
 from troth.files import refusing
 from troth.gate.entry import SYMMETRIZE, WEIGHTS, make_graph
+from troth.gate.worth import LeastCost, read_purpose
 from troth.graph import Graph
 from troth.inputs import Edges, Matrix, check_base, refuse_table_options
 from troth.validate import check_seed, check_word
@@ -31,6 +32,8 @@ def as_graph(
     base: int | None = None,
     seed: int = 0,
     columns: tuple[str, ...] | None = None,
+    maximize: bool | None = None,
+    reward: float | None = None,
 ) -> Graph:
     """Turn what people already have into a ``Graph``.
 
@@ -54,6 +57,10 @@ def as_graph(
         For random weights.
     columns : tuple of str, optional
         Names of a table's source, target and weight columns.
+    maximize : bool, optional
+        False: the weights are costs, and become ``reward - cost``. Edges that cost the reward or more are dropped.
+    reward : int or float, optional
+        What costs are taken from; by default the largest cost.
 
     Returns
     -------
@@ -65,6 +72,10 @@ def as_graph(
     One pass over a clean matrix; O(n + m) otherwise. Repeated entries of a matrix add up, as SciPy means them; repeated
     edges of a table are parallel edges, of which the heaviest stays. Edges of weight <= 0 are dropped.
 
+    With ``maximize=False`` all this is done to costs, negative ones and zeros too: repeated entries of a matrix and its
+    two directions are combined, of parallel edges the cheapest stays, and then costs become worth. Whole costs stay
+    whole where the reward is; all others become float64.
+
     Examples
     --------
     >>> import numpy as np
@@ -72,21 +83,31 @@ def as_graph(
     >>> g, g.notes
     (Graph(n=3, m=2, weights=float64), {'loops': 1})
     """
+    purpose = read_purpose(maximize, reward)
     if isinstance(obj, Graph) and weights == "keep" and symmetrize is None and base is None and columns is None:
-        return obj
+        return obj if purpose is None else _graph_of_costs(obj, purpose)
     if isinstance(obj, (str, PathLike)):
-        return read(obj, weights=weights, symmetrize=symmetrize, base=base, seed=seed, columns=columns)
+        return read(
+            obj,
+            weights=weights,
+            symmetrize=symmetrize,
+            base=base,
+            seed=seed,
+            columns=columns,
+            maximize=maximize,
+            reward=reward,
+        )
     check_word("weights", weights, WEIGHTS)
     check_word("symmetrize", symmetrize, (None, *SYMMETRIZE))
     base, seed = check_base(base), check_seed(seed)
     if isinstance(obj, Graph):
         refuse_table_options("the Graph", base, columns)
         if weights == "keep":
-            return obj
-        again = make_graph(obj.to_matrix(), weights=weights, seed=seed)
+            return obj if purpose is None else _graph_of_costs(obj, purpose)
+        again = make_graph(obj.to_matrix(), weights=weights, seed=seed, purpose=purpose)
         return again.replaced(notes={**obj.notes, **again.notes})
     source = obj if isinstance(obj, (Matrix, Edges)) else _recognise(obj, base, columns)
-    return make_graph(source, weights=weights, symmetrize=symmetrize, seed=seed)
+    return make_graph(source, weights=weights, symmetrize=symmetrize, seed=seed, purpose=purpose)
 
 
 def read(
@@ -97,6 +118,8 @@ def read(
     base: int | None = None,
     seed: int = 0,
     columns: tuple[str, ...] | None = None,
+    maximize: bool | None = None,
+    reward: float | None = None,
 ) -> Graph:
     """Read a graph from a file, or make one of a family such as ``rmat:scale=18,edgefactor=16,seed=1``.
 
@@ -114,6 +137,10 @@ def read(
         For random weights.
     columns : tuple of str, optional
         Names of a table's source, target and weight columns.
+    maximize : bool, optional
+        False: the weights are costs, and become ``reward - cost``.
+    reward : int or float, optional
+        What costs are taken from; by default the largest cost.
 
     Returns
     -------
@@ -130,18 +157,31 @@ def read(
     """
     check_word("weights", weights, WEIGHTS)
     check_word("symmetrize", symmetrize, (None, *SYMMETRIZE))
-    base, seed = check_base(base), check_seed(seed)
+    base, seed, purpose = check_base(base), check_seed(seed), read_purpose(maximize, reward)
     if isinstance(source, str):
         from troth.families import from_spec, is_spec
 
         if is_spec(source) or (re.fullmatch(r"[^/\\]+:[^/\\]+=[^/\\]*", source) and not os.path.exists(source)):
             refuse_table_options(f"family {source!r}", base, columns)
-            return as_graph(from_spec(source), weights=weights, symmetrize=symmetrize, seed=seed)
+            family = from_spec(source)
+            return as_graph(family, weights=weights, symmetrize=symmetrize, seed=seed, maximize=maximize, reward=reward)
     from troth.io import read_input
 
     with refusing(source):
         made = read_input(source, base=base, columns=columns)
-        return make_graph(made, weights=weights, symmetrize=symmetrize, seed=seed)
+        return make_graph(made, weights=weights, symmetrize=symmetrize, seed=seed, purpose=purpose)
+
+
+def _graph_of_costs(graph: Graph, purpose: LeastCost) -> Graph:
+    """The graph whose weights are costs; itself where they were taken for costs before."""
+    if graph.reward is None:
+        again = make_graph(graph.to_matrix(), purpose=purpose)
+        return again.replaced(notes={**graph.notes, **again.notes})
+    if purpose.reward not in (None, graph.reward):
+        raise TrothError(
+            f"the Graph: its weights are {graph.reward} - cost already; for reward={purpose.reward} give the costs"
+        )
+    return graph
 
 
 def write(graph: Any, path: str | PathLike[str]) -> None:

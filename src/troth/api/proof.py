@@ -14,10 +14,10 @@ Nor is a matching heavier than the greatest weight for every two vertices: the b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from troth.contract import Array, Checks
 from troth.units import most_units
@@ -50,10 +50,17 @@ class Certificate:
     sweeps: int
 
 
-def prove(checks: Checks, mate: Array, held: Array, sweeps: int = SWEEPS, tolerance: float = TOLERANCE) -> Certificate:
-    """The certificate of a valid matching."""
+def prove(
+    checks: Checks,
+    mate: Array,
+    held: Array,
+    sweeps: int = SWEEPS,
+    tolerance: float = TOLERANCE,
+    prices: Array = None,
+) -> Certificate:
+    """The certificate of a valid matching; by the prices of the auction that found it, where these are given."""
     weight = checks.matched_weight(mate, held)
-    units, exponent = checks.start_dual(mate, held)  # the weight once more, rounded down, in units
+    units, exponent = checks.start_dual(mate, held, prices)  # the weight once more, rounded down, in units
     totals: list[int] = []
     while len(totals) < sweeps and (len(totals) < 2 or totals[-2] - totals[-1] > tolerance * totals[-1]):
         totals.append(checks.sweep_dual())
@@ -90,6 +97,110 @@ def why_missed(target: float | None, proof: Certificate | None) -> str | None:
     if target is None or proof is None or proof.ratio >= target:
         return None
     return f"the target {target:g} was not reached: {proof.ratio:.4f} is proven, and the bound may be the limit"
+
+
+# ---- least cost, and two sides: nearer and nearer, proven by the prices of the same auction ----
+
+GAP = 0.02  # of the cost, where nothing is said
+MOST_ROUNDS = 2**17  # of bids: a war of prices over an item goes on for about 1 / eps
+ATTEMPTS = 12
+LEAST_STEP, MOST_STEP = 1 / 16, 1 / 2  # by which eps and slack are lowered
+STALLED = 0.9  # of what was missing two attempts before: less eps does not help any more
+
+
+def cost_of(reward: int | float, pairs: int, weight: int | float) -> int | float:
+    """The cost of some pairs that are worth ``weight``, each ``reward`` less its cost.
+
+    >>> cost_of(10, 3, 24)
+    6
+    """
+    if not math.isfinite(weight):
+        return -weight
+    cost = Fraction(reward) * pairs - Fraction(weight)
+    return int(cost) if isinstance(reward, int) and isinstance(weight, int) else float(cost)
+
+
+def gap_of(proof: Certificate, cost: int | float) -> float:
+    """What is not proven, as a part of the cost, rounded up.
+
+    A matching of k' pairs is worth k' reward - cost' <= bound, and this one k reward - cost = weight. So
+    cost' >= cost - (bound - weight) where k' = k, and where k' > k and the reward is positive.
+
+    >>> gap_of(Certificate(24, 25, 0.96, 3), 6)
+    0.16666666666666669
+    """
+    if not (math.isfinite(proof.bound) and math.isfinite(proof.weight)):
+        return math.inf
+    missing = Fraction(proof.bound) - Fraction(proof.weight)
+    if missing <= 0:
+        return 0.0
+    return _round_up(missing / abs(Fraction(cost))) if cost else math.inf
+
+
+def nearness(eps: float) -> tuple[int, float]:
+    """How many sweeps at most, and of what tolerance, go with the prices of an auction with this eps."""
+    return SWEEPS, min(TOLERANCE, TOLERANCE * eps / 0.02)
+
+
+class Goal(NamedTuple):
+    """What is to be proven: ``target``, a part of the optimum; or that ``gap`` of the cost is all that is missing."""
+
+    target: float | None = None
+    gap: float | None = None
+    reward: int | float = 0
+
+    def excess(self, proof: Certificate, pairs: int) -> float:
+        """How many times what is missing is more than what may be; 1 or less where the goal is reached."""
+        if self.target is not None:
+            missing, most = 1 - proof.ratio, 1 - self.target
+        else:
+            missing, most = gap_of(proof, cost_of(self.reward, pairs, proof.weight)), self.gap or 0.0
+        if missing <= most:
+            return 1.0
+        return missing / most if most else math.inf
+
+    def why_missed(self, proof: Certificate, pairs: int) -> str | None:
+        """In words that the goal was not reached; None where it was."""
+        if self.target is not None:
+            return why_missed(self.target, proof)
+        found = gap_of(proof, cost_of(self.reward, pairs, proof.weight))
+        if self.gap is None or found <= self.gap:
+            return None
+        return f"the gap {self.gap:g} was not reached: the cost is proven to be within {found:.4g} of the least"
+
+
+class Attempt(NamedTuple):
+    """What an auction found, its proof, its number of pairs, and whether it ended by itself."""
+
+    found: Any
+    proof: Certificate
+    pairs: int
+    ended: bool
+
+
+def pursue(
+    goal: Goal, eps: float, slack: float, least: float, attempt: Callable[[float, float], Attempt]
+) -> tuple[Attempt, int]:
+    """Auctions with less and less eps and slack until the goal is reached; the best of them, and how many there were.
+
+    What is missing is about proportional to eps, so eps is lowered by what is too much, within limits. The end: the
+    goal; ``least``; an auction that was not over after all its rounds; or two attempts that brought little.
+    """
+    best: Attempt | None = None
+    tried = list[float]()
+    while len(tried) < ATTEMPTS:
+        made = attempt(eps, slack)
+        excess = goal.excess(made.proof, made.pairs)
+        if best is None or (excess, -made.proof.ratio) < (min(tried), -best.proof.ratio):
+            best = made
+        tried.append(excess)
+        stalled = len(tried) > 2 and min(tried[-2:]) > STALLED * min(tried[:-2])
+        if excess <= 1 or eps <= least or not made.ended or stalled:
+            break
+        step = min(MOST_STEP, max(LEAST_STEP, 0.8 / excess))
+        eps, slack = max(least, eps * step), slack * step
+    assert best is not None
+    return best, len(tried)
 
 
 def _round_down(x: Fraction) -> float:

@@ -70,7 +70,11 @@ class Request:
             given = {"eps": max(LEAST_EPS, chosen["eps"] / 2**halving), "slack": chosen["slack"] / 2**halving}
             if chosen["rounds"] is not None:
                 given["rounds"] = chosen["rounds"] * 2**halving
-            yield replace(self, given={**self.given, **given})
+            yield self.changed(**given)
+
+    def changed(self, **given: Any) -> Request:
+        """The same with other options of the engine."""
+        return replace(self, given={**self.given, **given})
 
     def order_for(self, graph: Any) -> Order:
         """The order of the neighbours in a graph; engines of a GPU look at the range of 64-bit weights alone.

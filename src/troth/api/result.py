@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from troth.api.mates import checked_mates, matched_weight
-from troth.api.proof import Certificate
+from troth.api.proof import Certificate, cost_of, gap_of
 from troth.arrays import arrays_of, as_cupy, device_of, is_on_device, to_host
 from troth.graph import Graph
 from troth.neighbours.tables import edges_to_table
@@ -77,6 +77,24 @@ class Matching:
         """
         return matched_weight(self.graph, self)
 
+    @property
+    def cost(self) -> int | float | None:
+        """int, float or None: the sum of the costs where these are minimised (``maximize=False``).
+
+        That is the reward for every pair, less the weight: exact for integers, and for floats as exact as the weight.
+        """
+        reward = self.graph.reward
+        return None if reward is None else cost_of(reward, self.cardinality, self.weight)
+
+    @property
+    def gap(self) -> float | None:
+        """float or None: of least cost with a certificate, the part of the cost that may be too much.
+
+        No matching with as many pairs costs less than (1 - gap) of what this one does.
+        """
+        cost = self.cost
+        return None if cost is None or self.certificate is None else gap_of(self.certificate, cost)
+
     @cached_property
     def cardinality(self) -> int:
         """int: the number of pairs."""
@@ -120,6 +138,8 @@ class Matching:
     def to_table(self, like: Any) -> Any:
         """The pairs as a table with the columns source, target and weight, of the library of ``like``, on the host.
 
+        Where costs are minimised, the third column is cost.
+
         Parameters
         ----------
         like : str or table
@@ -139,8 +159,10 @@ class Matching:
         """
         source, target = to_host(self.edges()).T
         mate, held = (to_host(array) for array in checked_mates(self.graph, self))
-        held = held.view(self.graph.weights.dtype)
-        return edges_to_table(source, target, held[mate > np.arange(len(mate))], like)
+        values = held.view(self.graph.weights.dtype)[mate > np.arange(len(mate))]
+        if self.graph.reward is not None:
+            return edges_to_table(source, target, self.graph.reward - values, like, "cost")
+        return edges_to_table(source, target, values, like)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the mates, in types that JSON has.
@@ -158,6 +180,7 @@ class Matching:
             "m": self.graph.m,
             "pairs": self.cardinality,
             "weight": self.weight,
+            **({} if self.cost is None else {"cost": self.cost, "reward": self.graph.reward, "gap": self.gap}),
             "certificate": asdict(self.certificate) if self.certificate else None,
             "stats": as_json(self.stats),
         }
@@ -176,6 +199,8 @@ class Matching:
             facts += [f"weight={self.certificate.weight}", f"ratio>={at_least(self.certificate.ratio)}"]
         elif "weight" in found:
             facts.append(f"weight={found['weight']}")
+        if self.graph.reward is not None and {"weight", "cardinality"} <= found.keys():
+            facts.append(f"cost={self.cost}")
         facts += [f"n={self.graph.n}", f"algorithm={self.algorithm!r}", f"device={self.device!r}"]
         return f"Matching({', '.join(facts)})"
 
@@ -183,6 +208,8 @@ class Matching:
         """A small table for notebooks, which may compute what it shows."""
         try:
             facts = {"pairs": f"{self.cardinality:,}", "weight": f"{self.weight:,}"}
+            if self.cost is not None:
+                facts["cost"] = f"{self.cost:,}"
         except Exception:  # the mates may be no matching, or the device be full
             return f"<pre>{escape(repr(self))}</pre>"
         if self.certificate is not None:

@@ -102,7 +102,7 @@ def solve(
     slack: float = 0.02,
     rounds: int | None = 32,
     polish: int = 2,
-) -> tuple[np.ndarray, dict[str, int], dict[str, float]]:
+) -> Result:
     """All steps, by whatever workers; ``stable`` finds the stable matching, ``report`` takes how many are settled."""
     n, threads = graph.n, workers.threads
     bidding, rows, units = make_bidding(graph, order, seed, eps), rows_of(graph), make_units(graph, ROOM)
@@ -142,7 +142,7 @@ def solve(
         free, pointing = pointing, free
     clock.append(perf_counter())
     counts |= {"exchanges": exchanges, "walks": walks}
-    return mate, counts, dict(zip(STEPS, np.diff(clock).tolist(), strict=True))
+    return Result(mate, counts, dict(zip(STEPS, np.diff(clock).tolist(), strict=True)), prices)
 
 
 def run(
@@ -161,7 +161,7 @@ def run(
         return Result(np.full(n, -1, np.int32), {"rounds": 0, "threads": 1}, {})
     threads = thread_count(context.threads, len(graph.indices))
     quiet = Context(threads, context.seed)
-    mate, counts, seconds = solve(
+    found = solve(
         Workers(threads),
         graph,
         order,
@@ -173,4 +173,4 @@ def run(
         rounds=rounds,
         polish=polish,
     )
-    return Result(mate, counts | {"threads": threads}, seconds)
+    return found._replace(counts=found.counts | {"threads": threads})

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.cpu.prices import Workers, find_prices, make_bidding, price_of
+from troth.cpu.prices import Workers, as_words, find_prices, make_bidding, price_of
 from troth.graph import Graph
 from troth.kernels.jit import kernel
 from troth.kernels.team import chunks, run_team, thread_count
@@ -156,11 +156,11 @@ class DualChecks:
     threads: int
     names: np.ndarray | None = None  # of the vertices, where they are not the numbers
 
-    def start_dual(self, mate: np.ndarray, held: np.ndarray) -> tuple[int, int]:
+    def start_dual(self, mate: np.ndarray, held: np.ndarray, prices: np.ndarray | None = None) -> tuple[int, int]:
         """y(v) = the price of v; (the matching's weight from below, exponent)."""
         self._units, self._rows = make_units(self.graph), number_rows_of(self.graph)
         self._y, self._fresh = np.empty(len(held), np.int64), np.empty(len(held), np.int64)
-        n, words = len(self._rows.indptr) - 1, self._prices()
+        n, words = len(self._rows.indptr) - 1, self._prices() if prices is None else as_words(prices)
         given = (self.names, mate[:n], held[:n].view(self._rows.weights.dtype), self._units)
         found = run_team(start, n, self.threads, *given, words, price_factor(self.graph), self._y)
         return self._total(found), int(self._units.exponent)

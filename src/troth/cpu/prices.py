@@ -83,6 +83,16 @@ def _price_of(prices, v):
     return lambda prices, v: np.uint32(prices[v] >> PRIORITY_BITS).view(np.float32)
 
 
+def plain_prices(words: Any) -> Any:
+    """The prices in the words of an auction, NumPy's or CuPy's, as float32."""
+    return words.view(np.float32)[1::2].copy()  # the upper half of a word comes second
+
+
+def as_words(prices: Any) -> Any:
+    """Plain prices as the words that they were in, without the priorities."""
+    return prices.view(np.uint32).astype(np.uint64) << PRIORITY_BITS
+
+
 @inlined
 def bits_of(x):
     """The bits of a float32 that is 0 or more, which are in its order."""

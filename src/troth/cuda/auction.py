@@ -24,6 +24,7 @@ import numpy as np
 
 from troth.arrays import cupy
 from troth.contract import Context, Result
+from troth.cpu.prices import plain_prices
 from troth.cuda import suitor
 from troth.cuda.augment import ENTRIES, complete, exchange, lanes_shift
 from troth.cuda.paths import SCALE, heaviest_on_paths, numbers_of, scale_argument
@@ -163,11 +164,6 @@ def arms(graph: Graph, seed: int, mate: Any, looks: Any, held: Any, found: Any) 
     find_long_arms((_blocks(find_long_arms, most_pieces * BLOCK),), (BLOCK,), given)
 
 
-def plain_prices(state: Any) -> Any:
-    """The prices in the words of the auction."""
-    return state.view(np.float32)[1::2].copy()
-
-
 def _polish(graph: Graph, order: Order, seed: int, mate: Any, prices: Any, rounds: int) -> None:
     """Rounds of exchanges and walks, in ``mate``; after the first only those look whose pairs were claimed."""
     cp, n = cupy(), graph.n
@@ -213,6 +209,6 @@ def run(
     _polish(graph, order, seed, mate, paid, polish)
     complete(graph, order, mate)
     if clock is None:  # nothing is read back: the caller goes on while the kernels run
-        return Result(mate, {}, {})
+        return Result(mate, {}, {}, paid)
     seconds = {"kernels": clock.stop()}
-    return Result(mate, {"rounds": 0 if control is None else int(control[0])}, seconds)
+    return Result(mate, {"rounds": 0 if control is None else int(control[0])}, seconds, paid)

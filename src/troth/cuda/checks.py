@@ -18,7 +18,8 @@ import numpy as np
 
 from troth.arrays import cupy
 from troth.cpu.checks import BLOCK, add_in_order
-from troth.cuda.auction import prices
+from troth.cpu.prices import as_words
+from troth.cuda.auction import prices as hold_auction
 from troth.graph import Graph
 from troth.kernels.launch import FLOATS, WARP, WORDS, bits_of, define, launch, load, number_of
 from troth.order import ORDER_CONSTANTS, make_order
@@ -149,7 +150,7 @@ class CudaChecks:
         u = (graph.indptr <= e).sum().item() - 1
         return u, graph.indices[e].item(), graph.weights[e].item()
 
-    def start_dual(self, mate: Any, held: Any) -> tuple[int, int]:
+    def start_dual(self, mate: Any, held: Any, prices: Any = None) -> tuple[int, int]:
         """y(v) = the price of v in an auction; (the matching's weight from below, exponent)."""
         cp, graph = cupy(), self.graph
         list_long, start_dual, *self._kernels = _load("dual", graph)
@@ -159,7 +160,7 @@ class CudaChecks:
         self._rows = split_rows(graph, list_long)
         self._y, self._fresh = cp.empty(graph.n, np.int64), cp.empty(graph.n, np.int64)
         matched = _new_totals()
-        words = prices(graph, make_order("hash", 0))
+        words = hold_auction(graph, make_order("hash", 0)) if prices is None else as_words(prices)
         one = np.float64(2.0 ** (61 if graph.weights.dtype.kind == "f" else 62))  # a price of 1 in units
         given = mate, held.view(self._weights.dtype), self._units, words, one, self._y, matched
         launch(start_dual, graph.n, np.int32(graph.n), *given)

@@ -16,45 +16,54 @@ import numpy as np
 from troth.arrays import cupy, to_host, using
 from troth.gate import cuda as kernels
 from troth.gate import host, rules
-from troth.gate.findings import COLUMNS, FINGERPRINT, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED, bits_range
+from troth.gate.findings import (
+    COLUMNS,
+    FINGERPRINT,
+    LOOPS,
+    NONFINITE,
+    NONPOSITIVE,
+    OUTSIDE,
+    UNSORTED,
+    RetryOnHost,
+    bits_range,
+)
+from troth.gate.worth import LeastCost, negated, worth_of
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES, Edges, Matrix, sparse_parts
 
 
-class RetryOnHost(Exception):  # noqa: N818
-    """Not a refusal yet: the CPU's gate runs on a copy of the input, and writes the error if there is one."""
-
-
-def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
+def from_matrix(
+    source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64, purpose: LeastCost | None = None
+) -> Graph:
     """The graph of a square sparse matrix on a GPU, on that GPU."""
     number = source.matrix.data.device.id
     with using(number):
         source = replace(source, matrix=sparse_parts(source.matrix))
         try:
-            return _matrix_steps(source, rule, symmetrize, seed)
+            return _matrix_steps(source, rule, symmetrize, seed, purpose)
         except RetryOnHost:
             source = replace(source, matrix=source.matrix.converted(to_host))
-            graph = host.from_matrix(source, rule, symmetrize, seed)
+            graph = host.from_matrix(source, rule, symmetrize, seed, purpose)
     return graph.to(f"cuda:{number}")
 
 
-def from_edges(source: Edges, rule: str, seed: np.uint64) -> Graph:
+def from_edges(source: Edges, rule: str, seed: np.uint64, purpose: LeastCost | None = None) -> Graph:
     """The graph of undirected edges on a GPU, on that GPU."""
     number = source.row.device.id  # type: ignore[attr-defined]
     with using(number):
         try:
-            return _edge_steps(source, rule, seed)
+            return _edge_steps(source, rule, seed, purpose)
         except RetryOnHost:
             weight = None if source.weight is None else to_host(source.weight)
             source = replace(source, row=to_host(source.row), col=to_host(source.col), weight=weight)
-            graph = host.from_edges(source, rule, seed)
+            graph = host.from_edges(source, rule, seed, purpose)
     return graph.to(f"cuda:{number}")
 
 
 # ---- weights ----
 
 
-def _clean_type(data: Any) -> Any:
+def clean_type(data: Any) -> Any:
     """Weights in a type that engines compare exactly, as on the CPU."""
     data = cupy().ascontiguousarray(data)
     if data.dtype.kind == "b":
@@ -81,10 +90,10 @@ def _apply_rule(rule: str, data: Any, count: int, seed: np.uint64, pack: Callabl
     def draw(out: Any) -> None:
         kernels.run_all(kernels.program("keys").random_weights, count, pack(), count, seed, out)
 
-    return rules.apply_rule(rule, data, cupy(), count, draw, _clean_type, _absolute)
+    return rules.apply_rule(rule, data, cupy(), count, draw, clean_type, _absolute)
 
 
-def _numbers(part: Any) -> Any:
+def whole_numbers(part: Any) -> Any:
     """Vertex numbers, or positions, as a flat array of int32 or int64; not copied where it is one.
 
     A number of 2^63 or more becomes negative, which is outside all the same.
@@ -97,12 +106,14 @@ def _numbers(part: Any) -> Any:
 # ---- matrices ----
 
 
-def _matrix_steps(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
+def _matrix_steps(
+    source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64, purpose: LeastCost | None
+) -> Graph:
     shape, notes = source.matrix.shape, dict[str, int]()
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] > MAX_VERTICES:
         raise RetryOnHost
     ordered = source.matrix.format == "coo"  # repeats are neighbours already
-    indptr, indices, data = (_scatter if ordered else _rows)(source, rule, seed)
+    indptr, indices, data = (_scatter if ordered else read_rows)(source, rule, seed)
     found = kernels.check(indptr, indices, data)
     if found[OUTSIDE] or found[NONFINITE]:
         raise RetryOnHost
@@ -119,17 +130,22 @@ def _matrix_steps(source: Matrix, rule: str, symmetrize: str | None, seed: np.ui
         found = kernels.check(indptr, indices, data)
     if found[NONFINITE]:  # a sum of large floats
         raise RetryOnHost
-    weight_range = bits_range(found) if len(indices) else None
-    if found[NONPOSITIVE] or found[LOOPS]:
+    weight_range, reward = bits_range(found) if len(indices) else None, None
+    if purpose is not None:
+        rows = _without_loops(indptr, indices, data) if found[LOOPS] else (indptr, indices, data)
+        (indptr, indices, data), reward = _worthwhile(rows, source, purpose, notes)
+        weight_range = None
+    elif found[NONPOSITIVE] or found[LOOPS]:
         indptr, indices, data = _drop(indptr, indices, data, found[LOOPS], notes)
         weight_range = None
-    return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
+    return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range, reward)
 
 
-def _rows(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
+def read_rows(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
     """CSR arrays of a compressed matrix with the weight rule applied; only the columns are yet to be checked."""
-    cp, matrix, n = cupy(), source.matrix, source.matrix.shape[0]
-    indptr, indices = _numbers(matrix.indptr).astype(np.int64, copy=False), _numbers(matrix.indices)
+    cp, matrix = cupy(), source.matrix
+    wide, n = matrix.shape if matrix.format == "csc" else matrix.shape[::-1]
+    indptr, indices = whole_numbers(matrix.indptr).astype(np.int64, copy=False), whole_numbers(matrix.indices)
     if len(indptr) != n + 1:
         raise RetryOnHost
     found = cp.zeros(2, np.uint64)
@@ -139,7 +155,7 @@ def _rows(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
         raise RetryOnHost
     indices, values = indices[:count], None if source.pattern else matrix.data[:count]
     if indices.dtype == np.int64:
-        if int(indices.view(np.uint64).max()) >= n:
+        if int(indices.view(np.uint64).max()) >= wide:
             raise RetryOnHost
         indices = indices.astype(np.int32)
     return indptr, indices, _apply_rule(rule, values, count, seed, lambda: kernels.pack_rows(indptr, indices))
@@ -148,7 +164,7 @@ def _rows(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
 def _scatter(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]:
     """CSR arrays of a list of coordinates, rows sorted; the rule comes before repeats are added up."""
     matrix, n = source.matrix, source.matrix.shape[0]
-    row, col, values = _numbers(matrix.row), _numbers(matrix.col), None if source.pattern else matrix.data
+    row, col, values = whole_numbers(matrix.row), whole_numbers(matrix.col), None if source.pattern else matrix.data
     if not len(row) == len(col) == len(matrix.data) or not len(row):
         raise RetryOnHost
     found = cupy().zeros(1, np.uint64)
@@ -162,11 +178,18 @@ def _scatter(source: Matrix, rule: str, seed: np.uint64) -> tuple[Any, Any, Any]
 
 def _sum_repeats(indptr: Any, indices: Any, data: Any, ordered: bool) -> tuple[Any, Any, Any]:
     """Rows sorted, repeats added up in the order in which they are stored."""
-    n, kind = len(indptr) - 1, data.dtype
+    n = len(indptr) - 1
+    keys, data = add_up(kernels.pack_rows(indptr, indices), data, kernels.id_bits(n), ordered)
+    return *kernels.unpack(keys, n), data
+
+
+def add_up(keys: Any, data: Any, bits: int, ordered: bool = False) -> tuple[Any, Any]:
+    """Keys of ids of so many bits in their order, each once, and what the values of each add up to."""
+    kind = data.dtype
     whole = kind.kind in "iu"
-    keys, data = kernels.pack_rows(indptr, indices), data.astype(np.int64) if whole else data
+    data = data.astype(np.int64) if whole else data
     if not ordered:
-        keys, data = kernels.sort_keys(keys, data, kernels.id_bits(n), 2 * kernels.id_bits(n))
+        keys, data = kernels.sort_keys(keys, data, bits, 2 * bits)
     parts, runs, _ = kernels.count_runs(keys)
     if runs < len(keys):
         keys, data, found = kernels.merge_runs(keys, data, parts, runs, "sum")
@@ -174,7 +197,7 @@ def _sum_repeats(indptr: Any, indices: Any, data: Any, ordered: bool) -> tuple[A
             raise RetryOnHost
     if whole and rules.fits(data, kind):
         data = data.astype(kind)
-    return *kernels.unpack(keys, n), data
+    return keys, data
 
 
 def _agree(indptr: Any, indices: Any, data: Any, symmetrize: str | None, notes: dict) -> tuple[Any, Any, Any]:
@@ -212,11 +235,37 @@ def _drop(indptr: Any, indices: Any, data: Any, loops: int, notes: dict) -> tupl
     return *kernels.unpack(new_keys, len(indptr) - 1), new_data
 
 
+def _without_loops(indptr: Any, indices: Any, data: Any) -> tuple[Any, Any, Any]:
+    """Rows without loops, for the largest cost is not to be a loop's."""
+    keys = kernels.pack_rows(indptr, indices)
+    edge = keys >> np.uint64(32) != keys & np.uint64(2**32 - 1)
+    return *kernels.unpack(keys[edge], len(indptr) - 1), data[edge]
+
+
+def _worthwhile(
+    rows: tuple[Any, Any, Any], source: Matrix | Edges, purpose: LeastCost, notes: dict
+) -> tuple[tuple[Any, Any, Any], int | float]:
+    """Step 5 for costs: the edges that cost less than the reward, with what they are worth; and the reward."""
+    indptr, indices, costs = rows
+    if not len(indices):
+        raise RetryOnHost
+    data, reward = worth_of(costs, purpose, source.where)
+    kept = data > 0
+    left = int(cupy().count_nonzero(kept))
+    if not left:
+        raise RetryOnHost
+    if left < len(data):
+        notes |= rules.notes_of(costly=(len(data) - left) // 2)
+        keys = kernels.pack_rows(indptr, indices)[kept]
+        indptr, indices, data = *kernels.unpack(keys, len(indptr) - 1), data[kept]
+    return (indptr, indices, data), reward
+
+
 # ---- edges ----
 
 
-def _edge_steps(source: Edges, rule: str, seed: np.uint64) -> Graph:
-    row, col, count = _numbers(source.row), _numbers(source.col), len(source.row)
+def _edge_steps(source: Edges, rule: str, seed: np.uint64, purpose: LeastCost | None) -> Graph:
+    row, col, count = whole_numbers(source.row), whole_numbers(source.col), len(source.row)
     if row.shape != col.shape or (source.weight is not None and source.weight.shape != row.shape) or not count:
         raise RetryOnHost
     found = cupy().zeros(len(COLUMNS) + 1, np.uint64)  # the columns of a check, then the greatest id
@@ -228,8 +277,13 @@ def _edge_steps(source: Edges, rule: str, seed: np.uint64) -> Graph:
     n = greatest + 1 if source.n is None else source.n
     if columns[NONFINITE] or greatest >= min(n, MAX_VERTICES) or n > MAX_VERTICES:
         raise RetryOnHost
+    if purpose is not None:
+        data = negated(data, source.where)
     indptr, indices, data, loops, repeats = kernels.edge_rows(keys, data, n)
     notes = rules.notes_of(loops=loops, repeats=repeats)
+    if purpose is not None:
+        rows, reward = _worthwhile((indptr, indices, -data), source, purpose, notes)
+        return Graph.trusted(*rows, None, source.ids, notes, reward=reward)
     weight_range = None if notes or columns[NONPOSITIVE] else bits_range(columns)
     if columns[NONPOSITIVE] and len(indices):
         indptr, indices, data = _drop(indptr, indices, data, 0, notes)

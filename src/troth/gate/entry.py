@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from troth.arrays import is_on_device
+from troth.gate.worth import LeastCost
 from troth.graph import Graph
 from troth.inputs import Edges, Matrix
 
@@ -16,7 +17,14 @@ WEIGHTS = ("keep", "abs", "unit", "random", "paper")
 SYMMETRIZE = ("max", "min", "sum", "mean")
 
 
-def make_graph(source: Matrix | Edges, *, weights: str = "keep", symmetrize: str | None = None, seed: int = 0) -> Graph:
+def make_graph(
+    source: Matrix | Edges,
+    *,
+    weights: str = "keep",
+    symmetrize: str | None = None,
+    seed: int = 0,
+    purpose: LeastCost | None = None,
+) -> Graph:
     """The graph of a matrix or of edges; the options are those of ``as_graph``, checked."""
     array = getattr(source.matrix, "data", None) if isinstance(source, Matrix) else source.row
     if is_on_device(array):
@@ -25,5 +33,5 @@ def make_graph(source: Matrix | Edges, *, weights: str = "keep", symmetrize: str
         from troth.gate import host as gate  # type: ignore[no-redef]
     number = np.uint64(seed % 2**64)
     if isinstance(source, Matrix):
-        return gate.from_matrix(source, weights, symmetrize, number)
-    return gate.from_edges(source, weights, number)
+        return gate.from_matrix(source, weights, symmetrize, number, purpose)
+    return gate.from_edges(source, weights, number, purpose)

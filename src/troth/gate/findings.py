@@ -14,6 +14,10 @@ SALT = (np.uint64(secrets.randbits(64)), np.uint64(secrets.randbits(64)))
 MERGE = {"max": 0, "min": 1, "sum": 2, "mean": 3}
 
 
+class RetryOnHost(Exception):  # noqa: N818
+    """Not a refusal yet: the CPU's gate runs on a copy of the input, and writes the error if there is one."""
+
+
 def bits_range(found: list[int]) -> tuple[int, int, int]:
     """Least, greatest and union of the weight bits among the columns."""
     return found[LEAST], found[GREATEST], found[UNION]

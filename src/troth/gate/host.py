@@ -4,7 +4,8 @@
 ``Graph.notes``:
 
 1. the weight rule (``weights=``),  2. loops are dropped,  3. repeats are merged,  4. the two directions are made to
-agree,  5. edges of weight <= 0 are dropped.
+agree,  5. edges of weight <= 0 are dropped. Where weights are costs (``worth.py``), the first four steps are taken with
+costs, the cheapest of parallel edges stays, and then costs become worth.
 
 A clean matrix pays one streaming pass of the kernels in ``cpu.py`` and is not copied: the upper entries are
 fingerprinted against the lower ones, and only a mismatch takes the slow path that names the entry. ``device.py``
@@ -24,6 +25,7 @@ from troth.gate import cpu as kernels
 from troth.gate import rules
 from troth.gate.cpu import Entries
 from troth.gate.findings import FINGERPRINT, LOOPS, MERGE, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED, bits_range
+from troth.gate.worth import LeastCost, negated, refuse_worthless, worth_of
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES, Edges, Matrix
 
@@ -77,10 +79,17 @@ def _apply_rule(rule: str, data: np.ndarray | None, where: str, count: int, draw
 # ---- matrices ----
 
 
-def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64) -> Graph:
+def from_matrix(
+    source: Matrix, rule: str, symmetrize: str | None, seed: np.uint64, purpose: LeastCost | None = None
+) -> Graph:
     """The graph of a square sparse matrix on the host."""
-    where, notes = source.where, dict[str, int]()
-    indptr, indices, data, swapped = _rows(source, rule, seed)
+    where, shape, notes = source.where, source.matrix.shape, dict[str, int]()
+    if len(shape) != 2 or shape[0] != shape[1]:
+        dims = " x ".join(str(k) for k in shape)
+        raise TrothError(
+            f"{where}: the matrix is {dims}, not square; give an adjacency matrix, or troth.assign(A) for two sides"
+        )
+    indptr, indices, data, swapped = read_rows(source, rule, seed)
     # Steps 2 and 3 need sorted rows; SciPy sorts and adds up.
     found = kernels.check(indptr, indices, data)
     if found[OUTSIDE]:
@@ -90,7 +99,7 @@ def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint
         raise TrothError(f"{where}: {line} {u + first} has {place} {v + first}, outside {first}..{last}")
     if found[UNSORTED] and not found[NONFINITE]:
         before = len(indices)
-        indptr, indices, data = _sum_repeats(where, indptr, indices, data)
+        indptr, indices, data = sum_repeats(where, indptr, indices, data, len(indptr) - 1)
         if rules.adds_as_truth(source.matrix.dtype, rule):
             data = np.minimum(data, 1)
         notes |= rules.notes_of(repeats=before - len(indices))
@@ -103,26 +112,26 @@ def from_matrix(source: Matrix, rule: str, symmetrize: str | None, seed: np.uint
         u, e = _locate(indptr, ~np.isfinite(data))
         place = _place(source, u, int(indices[e]), swapped)
         raise TrothError(f"{where}: entry {place} is {data[e]}; weights must be finite numbers")
-    weight_range = bits_range(found) if len(indices) else None
-    if found[NONPOSITIVE] or found[LOOPS]:
+    weight_range, reward = bits_range(found) if len(indices) else None, None
+    if purpose is not None:
+        rows, weight_range = _without_loops(Entries(indptr, indices, data), found[LOOPS]), None
+        (indptr, indices, data), reward = _worthwhile(where, rows, purpose, notes)
+    elif found[NONPOSITIVE] or found[LOOPS]:
         indptr, indices, data = _drop(where, indptr, indices, data, found[LOOPS], notes)
         weight_range = None
     indices = indices.astype(np.int32, copy=False)
-    return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range)
+    return Graph.trusted(indptr, indices, data, source.vertex_weights, source.ids, notes, weight_range, reward)
 
 
-def _rows(source: Matrix, rule: str, seed: np.uint64):
-    """Raw CSR arrays of a SciPy matrix with the weight rule applied; also whether they are those of the transpose."""
+def read_rows(source: Matrix, rule: str, seed: np.uint64):
+    """Raw CSR arrays of a SciPy matrix with the weight rule applied; also whether they are those of the transpose.
+
+    Only the columns of a compressed one are not checked, and repeats are not added up.
+    """
     matrix, where = source.matrix, source.where
-    shape = matrix.shape
-    if len(shape) != 2 or shape[0] != shape[1]:
-        dims = " x ".join(str(k) for k in shape)
-        raise TrothError(
-            f"{where}: the matrix is {dims}, not square; give an adjacency matrix: [[0, A], [A.T, 0]] for two sides"
-        )
-    n = shape[0]
-    if n > MAX_VERTICES:
-        raise TrothError(f"{where}: {n} vertices; at most {MAX_VERTICES} are supported")
+    if max(matrix.shape) > MAX_VERTICES:
+        raise TrothError(f"{where}: {max(matrix.shape)} vertices; at most {MAX_VERTICES} are supported")
+    n = matrix.shape[1 if matrix.format == "csc" else 0]
     if matrix.format not in ("csr", "csc"):
         return *_scatter(source, rule, seed), False
     indptr, indices = _numbers(matrix.indptr, where).astype(np.int64, copy=False), _numbers(matrix.indices, where)
@@ -136,15 +145,15 @@ def _rows(source: Matrix, rule: str, seed: np.uint64):
 
 def _scatter(source: Matrix, rule: str, seed: np.uint64):
     """CSR arrays, by way of coordinates. The rule comes before repeats are added up, so it is applied to those."""
-    where, n, coo = source.where, source.matrix.shape[0], source.matrix.tocoo()
+    where, (n, columns), coo = source.where, source.matrix.shape, source.matrix.tocoo()
     row, col, values = _numbers(coo.row, where), _numbers(coo.col, where), coo.data
     if not len(row) == len(col) == len(values):
         raise TrothError(f"{where}: {len(row)} rows, {len(col)} columns and {len(values)} values of its entries")
-    outside = (row < 0) | (row >= n) | (col < 0) | (col >= n)
+    outside = (row < 0) | (row >= n) | (col < 0) | (col >= columns)
     if outside.any():
         at = int(np.argmax(outside))
         place = _place(source, int(row[at]), int(col[at]), False)
-        raise TrothError(f"{where}: entry {place} is outside of a matrix of {n} rows and columns")
+        raise TrothError(f"{where}: entry {place} is outside of a matrix of {n} x {columns}")
     if source.matrix.format == "bsr":  # a block is stored whole; its zeros are no entries
         stored = values != 0
         row, col, values = row[stored], col[stored], values[stored]
@@ -157,7 +166,7 @@ def _scatter(source: Matrix, rule: str, seed: np.uint64):
     return indptr, indices, weights
 
 
-def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray):
+def sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, columns: int):
     """Rows sorted, repeats added up in the order in which they are stored.
 
     Two transposes sort and keep that order. SciPy's own sort of a row does not: then rounding would make a_ij and a_ji
@@ -165,11 +174,10 @@ def _sum_repeats(where: str, indptr: np.ndarray, indices: np.ndarray, data: np.n
     """
     from scipy.sparse import csr_array
 
-    n = len(indptr) - 1
     kind, whole = data.dtype, data.dtype.kind in "iu"
     if whole:  # sums may need more bits than an entry has
         data = data.astype(np.int64)
-    clean = csr_array((data, indices, indptr), shape=(n, n)).tocsc().tocsr()
+    clean = csr_array((data, indices, indptr), shape=(len(indptr) - 1, columns)).tocsc().tocsr()
     rounded = clean.astype(np.float64) if whole else clean
     rounded.sum_duplicates()
     clean.sum_duplicates()
@@ -225,6 +233,35 @@ def _drop(where: str, indptr, indices, data, loops: int, notes: dict):
     return kept
 
 
+def _without_loops(rows: Entries, loops: int) -> Entries:
+    """Rows without loops, for the largest cost is not to be a loop's."""
+    if not loops:
+        return rows
+    n = len(rows.indptr) - 1
+    edge = rows.indices != np.repeat(np.arange(n), np.diff(rows.indptr))
+    before = np.concatenate([[0], np.cumsum(edge)])
+    return Entries(before[rows.indptr], rows.indices[edge], rows.data[edge])
+
+
+def _worthwhile(where: str, rows: Entries, purpose: LeastCost, notes: dict) -> tuple[Entries, int | float]:
+    """Step 5 for costs: the edges that cost less than the reward, with what they are worth; and the reward."""
+    if not len(rows.indices):
+        return rows, 0 if purpose.reward is None else purpose.reward
+    data, reward = worth_of(rows.data, purpose, where)
+    rows = rows._replace(data=data)
+    kept = _make_room(np.empty(len(rows.indptr), np.int64), 0, data.dtype)
+    kernels.keep_positive(rows, False, kept)
+    edges, left = len(data), int(kept.indptr[-1])
+    if not left:
+        refuse_worthless(where, purpose, reward)
+    if left < edges:
+        kept = _make_room(kept.indptr, left, data.dtype)
+        kernels.keep_positive(rows, True, kept)
+        notes |= rules.notes_of(costly=(edges - left) // 2)
+        rows = kept
+    return rows, reward
+
+
 def _make_room(indptr: np.ndarray, count: int, kind: np.dtype) -> Entries:
     """Rows to be filled in."""
     return Entries(indptr, np.empty(count, np.int32), np.empty(count, kind))
@@ -251,7 +288,7 @@ def _entry(indptr, indices, data, u: int, v: int) -> str:
 # ---- edges ----
 
 
-def from_edges(source: Edges, rule: str, seed: np.uint64) -> Graph:
+def from_edges(source: Edges, rule: str, seed: np.uint64, purpose: LeastCost | None = None) -> Graph:
     """The graph of undirected edges on the host."""
     where = source.where
     row, col = _clean_ids(source.row, source), _clean_ids(source.col, source)
@@ -274,11 +311,15 @@ def from_edges(source: Edges, rule: str, seed: np.uint64) -> Graph:
         at = int(np.argmin(np.isfinite(data)))
         u, v = (v + source.base if source.ids is None else source.ids[v] for v in (row[at], col[at]))
         raise TrothError(f"{where}: edge {at} ({u}, {v}) has weight {data[at]}; weights must be finite numbers")
+    if purpose is not None:
+        data = negated(data, where)
     indptr, indices, data, loops, repeats = kernels.edges_to_csr(row, col, data, n)
-    notes = source.notes | rules.notes_of(loops=loops, repeats=repeats)
-    if len(data) and data.min() <= 0:
+    notes, reward = source.notes | rules.notes_of(loops=loops, repeats=repeats), None
+    if purpose is not None:
+        (indptr, indices, data), reward = _worthwhile(where, Entries(indptr, indices, -data), purpose, notes)
+    elif len(data) and data.min() <= 0:
         indptr, indices, data = _drop(where, indptr, indices, data, 0, notes)
-    return Graph.trusted(indptr, indices, data, None, source.ids, notes)
+    return Graph.trusted(indptr, indices, data, None, source.ids, notes, reward=reward)
 
 
 def _clean_ids(ids: np.ndarray, source: Edges) -> np.ndarray:

@@ -74,10 +74,7 @@ class DistMatching:
         -------
         ndarray of int32
         """
-        part, counts = self._in_order()
-        found = np.empty(self.graph.n, np.int32)
-        self.graph.comm.Allgatherv(part, [found, counts])
-        return found
+        return gather_whole(self.graph, self.mate)
 
     def chunks(self) -> Iterator[np.ndarray]:
         """The mates of all vertices in order, part by part, on rank 0; all ranks together.
@@ -87,7 +84,7 @@ class DistMatching:
         ndarray of int32
             The mates of consecutive vertices; nothing on the other ranks.
         """
-        comm, (part, counts) = self.graph.comm, self._in_order()
+        comm, (part, counts) = self.graph.comm, _blocks(self.graph, self.mate)
         if comm.rank:
             comm.Send(part, 0)
             return
@@ -97,10 +94,18 @@ class DistMatching:
             comm.Recv(part, rank)
             yield part
 
-    def _in_order(self) -> tuple[np.ndarray, np.ndarray]:
-        """This rank's block of the mates by global number, and how long those of all ranks are."""
-        counts = np.diff(even_blocks(self.graph.n, self.graph.comm.size, BLOCK).starts)
-        return in_order(self.graph, self.mate), counts
+
+def _blocks(graph: DistGraph, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """This rank's block of one value a vertex, by global number, and how long those of all ranks are."""
+    return in_order(graph, values), np.diff(even_blocks(graph.n, graph.comm.size, BLOCK).starts)
+
+
+def gather_whole(graph: DistGraph, values: np.ndarray) -> np.ndarray:
+    """The values of all vertices, from those of the own ones, on every rank; all ranks together."""
+    part, counts = _blocks(graph, values)
+    found = np.empty(graph.n, values.dtype)
+    graph.comm.Allgatherv(part, [found, counts])
+    return found
 
 
 def match(
@@ -147,9 +152,16 @@ def match(
     with ending_the_job(comm):
         with agreeing(comm):
             request = make_request(algorithm, "mpi", ties=ties, seed=seed, threads=threads, options=options)
+            refuse_gap(request)
             if comm.size != graph.comm.size:
                 raise TrothError(f"comm has {comm.size} processes, but the graph was loaded on {graph.comm.size}")
         return match_until(request, graph, comm)
+
+
+def refuse_gap(request: Request) -> None:
+    """Refuse a gap in cost for a graph that is distributed already."""
+    if request.given.get("gap") is not None:
+        raise TrothError("gap is a part of the cost, but ranks have weights: give the whole graph to troth.match")
 
 
 def match_until(request: Request, graph: DistGraph, comm: Any) -> DistMatching:
@@ -181,14 +193,20 @@ def certify_parts(graph: DistGraph, mate: np.ndarray) -> Certificate:
     return proof
 
 
-def match_parts(request: Request, graph: DistGraph, comm: Any) -> DistMatching:
-    """The matching of a distributed graph that a request asks for; all ranks together."""
+def run_parts(request: Request, graph: DistGraph, comm: Any) -> Result:
+    """What the engine finds on a distributed graph; all ranks together."""
     engine = request.engines[0]
     order, run = request.order_for(graph), engine.load()
     barrier(comm)
     begin = perf_counter()
     result = run(graph, order, request.context(comm=comm), **request.options_of(engine))
-    stats = {**result.counts, "seconds": {**result.seconds, "match": perf_counter() - begin}}
+    return result._replace(seconds={**result.seconds, "match": perf_counter() - begin})
+
+
+def match_parts(request: Request, graph: DistGraph, comm: Any) -> DistMatching:
+    """The matching of a distributed graph that a request asks for; all ranks together."""
+    result = run_parts(request, graph, comm)
+    stats = {**result.counts, "seconds": result.seconds}
     weight = matched_weight(graph, result.mates)
     cardinality = sum_over(graph.comm, int(np.count_nonzero(result.mates > graph.own)))
     return DistMatching(graph, result.mates, weight, cardinality, request.algorithm, request.ties, request.seed, stats)
@@ -200,7 +218,7 @@ def match_whole(request: Request, graph: Graph, progress: Progress | None) -> Re
     context.report(0, graph.n)
     parts = from_graph(graph)
     with ending_the_job(parts.comm):
-        m = match_parts(request, parts, parts.comm)
-    context.report(graph.n, graph.n)
-    stats = dict(m.stats)
-    return Result(m.whole(), stats, stats.pop("seconds"))
+        found = run_parts(request, parts, parts.comm)
+        context.report(graph.n, graph.n)
+        prices = None if found.prices is None else gather_whole(parts, found.prices)
+        return found._replace(mates=gather_whole(parts, found.mates), prices=prices)

@@ -250,7 +250,7 @@ def _column(table: Any, package: str, place: int) -> np.ndarray:
     return values
 
 
-def edges_to_table(source: np.ndarray, target: np.ndarray, weight: np.ndarray, like: Any) -> Any:
+def edges_to_table(source: np.ndarray, target: np.ndarray, weight: np.ndarray, like: Any, name: str = "weight") -> Any:
     """A table with the columns source, target and weight, of the package of ``like``: its name, or one of its tables.
 
     Users call ``Matching.to_table``.
@@ -259,7 +259,7 @@ def edges_to_table(source: np.ndarray, target: np.ndarray, weight: np.ndarray, l
     1
     """
     package = like if isinstance(like, str) else package_of(like)
-    columns = {"source": source, "target": target, "weight": weight}
+    columns = {"source": source, "target": target, name: weight}
     if package not in PACKAGES:
         given = repr(like) if isinstance(like, str) else type(like).__name__  # an object's repr may have many lines
         raise TrothError(f"like={given}: choose {', '.join(PACKAGES)}, or give one of their tables")

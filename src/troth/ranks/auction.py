@@ -20,7 +20,7 @@ import numpy as np
 
 from troth.contract import Context, Result
 from troth.cpu.auction import ROOM, STEPS, solve
-from troth.cpu.prices import GROUP, NONE, Workers, find_prices, make_bidding
+from troth.cpu.prices import GROUP, NONE, Workers, find_prices, make_bidding, plain_prices
 from troth.cpu.suitor import suitors_to_mates
 from troth.graph import Graph
 from troth.kernels.jit import kernel
@@ -64,7 +64,7 @@ def run(
     if workers is None:
         return _run_by_messages(graph, order, context, eps, slack, rounds, polish)
     seconds = {"share": perf_counter() - begin}  # nothing, if this graph was matched before
-    mate, counts, steps = solve(
+    mate, counts, steps, paid = solve(
         workers,
         workers.graph,
         workers.node.share_order(graph, order),
@@ -76,11 +76,12 @@ def run(
         rounds=rounds,
         polish=polish,
     )
-    own = mate[graph.own]
+    own, own_prices = mate[graph.own], paid[graph.own]
     workers.node.sync()  # nobody clears the arrays for another matching before all have read theirs
     if workers.node.comm.rank:
         counts = {**counts, "scans": 0, "edges_read": 0}  # they are those of all ranks: the first one has them
-    return Result(own, {**counts, "threads": threads, "bytes": 0, "messages": 0}, {**seconds, **steps})
+    counts |= {"threads": threads, "bytes": 0, "messages": 0}
+    return Result(own, counts, {**seconds, **steps}, own_prices)
 
 
 def prices(
@@ -256,4 +257,4 @@ def _run_by_messages(
     sent = {key: getattr(messages, key) + stable.counts[key] for key in ("bytes", "messages")}
     seconds = dict(zip(STEPS, np.diff(clock).tolist(), strict=True))
     counts = {**counts, "exchanges": exchanges, "walks": walks}
-    return Result(mate, {**counts, "threads": threads, **sent}, seconds)
+    return Result(mate, {**counts, "threads": threads, **sent}, seconds, plain_prices(words[: graph.owned]))
