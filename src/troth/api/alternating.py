@@ -32,7 +32,8 @@ STOP_BELOW = 1e-4  # a round of trees that adds a smaller part of the weight is 
 STEPS = 256  # of the growth of trees, in one round
 WIDTH, WIDEN = 0.25, 1.03  # of the mean distance: those who join in one step may differ so much; more with each step
 TOLL = 0.3  # of the mean distance, for each pair on the way, so that trees grow alike
-LOOSENED = 0.15  # of the pairs
+LOOSENED = (0.15, 0.4)  # of the pairs, by turns
+PATIENCE = 4000  # divided by the number of vertices: so many rounds in vain are not yet the end
 
 PairRoots = Callable[[Edges], np.ndarray]  # the mates of a small graph, whose vertices are the roots
 
@@ -54,18 +55,18 @@ def improve(
         if held.sum() - before <= STOP_BELOW * before:
             break
     random, loosened = np.random.default_rng(seed % 2**64), 0
-    while loosen is not None and loosened < ROUNDS:
+    patience = left = 1 + PATIENCE // max(1, graph.n)
+    while loosen is not None and loosened < ROUNDS and left:
         other, fresh = mate.copy(), held.copy()
         pairs = np.flatnonzero(mate > np.arange(graph.n))
-        pairs = pairs[random.random(len(pairs)) < LOOSENED]
+        pairs = pairs[random.random(len(pairs)) < LOOSENED[loosened % len(LOOSENED)]]
         both = np.concatenate((pairs, mate[pairs]))
         other[both], fresh[both] = -1, 0
         for _ in range(2):
             _one_round(graph, other, fresh, pair_roots)
         gain = _merge(mate, held, other, fresh)
         loosened += 1
-        if gain <= loosen * (reward * (mate >= 0).sum() - held.sum()) / 2:
-            break
+        left = patience if gain > loosen * (reward * (mate >= 0).sum() - held.sum()) / 2 else left - 1
     return mate, {"tree_rounds": trees, "loosened_rounds": loosened}
 
 

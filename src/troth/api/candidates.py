@@ -11,8 +11,9 @@ the directions without scatter count nothing (a pseudo-inverse).
   memory (half of the time on 100,000 rows of 8 columns, and more on larger tables);
 - rows that must be equal somewhere (*strata*) get one more coordinate, in which two strata are farther apart than any
   two rows of one; a bound on the distance then keeps the search inside. So 20,000 small strata cost no more than one;
-- where rows repeat, a last coordinate shifts them a little, at random. All rows of one place would otherwise be told
-  the same k neighbours, and all but k of them would stay alone.
+- where rows repeat, three more coordinates shift them a little, at random. All rows of one place would otherwise be
+  told the same k neighbours, and all but k of them would stay alone. (Nearest neighbours on a line fall into small
+  parts, of which the odd ones leave a row alone; in three directions they hang together.)
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 METRICS = ("mahalanobis", "euclidean")
 LEAF = 32  # rows in a leaf of the tree
 FLAT = 1e-10  # variance of a direction, as a part of the greatest, that counts as none
-JITTER = 2.0**-20  # of the table's diameter
+SHIFTS, JITTER = 3, 2.0**-20  # directions in which equal rows are shifted, and how far, as a part of the diameter
 CHUNK = 2**18  # pairs whose distances are calculated at once
 
 
@@ -52,6 +53,8 @@ def place_rows(columns: np.ndarray, metric: str, side: np.ndarray | None) -> tup
     correlation = (within / scale).T @ (within / scale) / max(1, len(within) - spare)
     variance, direction = np.linalg.eigh(correlation)
     kept = variance > FLAT * max(variance.max(initial=0.0), 1e-300)
+    if not kept.any():
+        return np.zeros((len(columns), 1)), 0
     return _mapped(middle, (direction[:, kept] / np.sqrt(variance[kept])) / scale[:, None]), int(kept.sum())
 
 
@@ -93,9 +96,9 @@ def nearest_pairs(
     coordinates = [places]
     repeated = _has_repeats(places)
     if repeated:
-        shift = np.random.default_rng(seed % 2**64).random(n)
-        coordinates.append((shift * JITTER * (size or 1.0))[:, None])
-    bound = min(most, size) * (1 + 2.0**-10) + 2 * JITTER * (size or 1.0)  # the search must not miss the farthest
+        shifts = np.random.default_rng(seed % 2**64).random((n, SHIFTS))
+        coordinates.append(shifts * JITTER * (size or 1.0))
+    bound = min(most, size) * (1 + 2.0**-10) + 4 * JITTER * (size or 1.0)  # the search must not miss the farthest
     if stratum is not None:
         coordinates.append((stratum * (4 * bound))[:, None])
     points = np.ascontiguousarray(np.hstack(coordinates))

@@ -26,7 +26,9 @@ def love_plot(
     height = np.arange(len(order))
     first, then = np.abs(before)[order], np.abs(after)[order]
     axes.hlines(height, np.minimum(first, then), np.maximum(first, then), color=LINE, linewidth=2, zorder=1)
-    axes.plot(first, height, "o", color=BEFORE, markerfacecolor="white", label="before" if of_groups else "any two rows")
+    axes.plot(
+        first, height, "o", color=BEFORE, markerfacecolor="white", label="before" if of_groups else "any two rows"
+    )
     axes.plot(then, height, "o", color=AFTER, label="after" if of_groups else "the two of a pair")
     if of_groups:
         axes.axvline(BALANCED, color=INK, linewidth=0.8, linestyle=":", zorder=0)

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from troth.api.alternating import improve
-from troth.api.calls import match_graph
+from troth.api.calls import find_matching, match_graph
 from troth.api.candidates import METRICS, Candidates, distances, nearest_pairs, place_rows
 from troth.api.checking import certify_mates
 from troth.api.opening import as_graph
+from troth.api.proof import nearness
 from troth.api.request import Request, make_request
 from troth.api.row_pairs import RowPairs
 from troth.arrays import to_host
@@ -20,14 +21,16 @@ from troth.errors import TrothError
 from troth.graph import Graph
 from troth.inputs import Edges
 from troth.neighbours.frames import Frame, as_frame, codes_of
+from troth.neighbours.tables import package_of
 from troth.validate import check, check_seed, check_threads, check_word, number, or_none, whole
 
 LEAST_WORTH = 2.0**-40  # of the reward, for a pair at that very distance: it is still better than no pair
 ERROR = 0.01  # of a near pair's distance: what a bid may be off
-LEAST_EPS, MOST_EPS = 0.001, 0.005
+LEAST_EPS, MOST_EPS = 0.001, 0.002
 LOOSEN = 1e-4  # of all distances
-ROUNDS = 500  # of bids; the last few bidders may go on for thousands, for next to nothing
+ROUNDS, ROUNDS_OF_GROUPS = 500, 2**15  # of bids; without groups, more of them bring next to nothing
 POLISH = 4
+MOST_PLACE = 1e150  # whose square is still a float64
 
 
 def pair_rows(
@@ -127,7 +130,7 @@ def pair_rows(
     plan = _plan(frame, groups, exact, on, ids)
     columns = np.column_stack([frame.numbers(place) for place in plan.on]) if frame.n else np.empty((0, len(plan.on)))
     places, directions = place_rows(columns, metric, plan.side)
-    if not np.isfinite(np.ptp(places, axis=0) @ np.ptp(places, axis=0) if frame.n else 0.0):
+    if np.abs(places).max(initial=0.0) > MOST_PLACE:
         raise TrothError(f"{frame.where}: distances are beyond float64; divide the columns, or metric='mahalanobis'")
     most = min(np.inf if caliper is None else caliper, np.inf if reward is None else reward)
     order, near = nearest_pairs(
@@ -138,9 +141,11 @@ def pair_rows(
     reward = next((float(given) for given in (reward, caliper) if given is not None), largest) or 1.0
     graph = _worth(near, reward, frame.n)
     made = perf_counter()
-    mate, stats = _match(request, graph, reward, _eps(near, reward, frame.n), plan.side is not None)
+    eps = _eps(near, reward, frame.n)
+    rounds = ROUNDS if plan.side is None else ROUNDS_OF_GROUPS
+    mate, prices, stats = _match(request.changed(eps=eps, slack=eps, rounds=rounds, polish=POLISH), graph, reward)
     matched = perf_counter()
-    proof = certify_mates(graph, mate, threads) if certify else None
+    proof = certify_mates(graph, mate, threads, *nearness(eps), prices) if certify else None
     rows = _in_rows(mate, order, plan.side)
     seconds = {"candidates": found - start, "graph": made - found, "match": matched - made}
     seconds["certify"] = perf_counter() - matched
@@ -184,8 +189,8 @@ def _plan(frame: Frame, groups: Any, exact: Any, on: Any, ids: Any) -> _Plan:
         if not frame.is_number(place):
             name = frame.names[place]
             raise TrothError(
-                f"{frame.where}: column {name!r} has no numbers, so no distance; name it in exact=[...] where the two of "
-                "a pair must be equal there, or choose the columns of the distance by on=[...]"
+                f"{frame.where}: column {name!r} has no numbers, so no distance; name it in exact=[...] where the two "
+                "of a pair must be equal there, or choose the columns of the distance by on=[...]"
             )
     if not chosen:
         raise TrothError(f"{frame.where}: no column is left for the distance; name some by on=[...]")
@@ -212,9 +217,9 @@ def _values(frame: Frame, given: Any, option: str) -> tuple[Any, str]:
     if _is_name(given):
         place = frame.place(given, option)
         return frame.column(place), f"{frame.where}: column {frame.names[place]!r}"
-    if frame.package == "pandas" and hasattr(given, "index") and not isinstance(given, (list, tuple)):
-        if not frame.data.index.equals(given.index):
-            raise TrothError(f"{option}: its index is not that of the table; give {option}=... .reindex(X.index)")
+    aligned = frame.package == package_of(given) == "pandas" and hasattr(given, "index")
+    if aligned and not frame.data.index.equals(given.index):
+        raise TrothError(f"{option}: its index is not that of the table; give it by .reindex(X.index)")
     return given, option
 
 
@@ -275,26 +280,20 @@ def _eps(near: Candidates, reward: float, n: int) -> float:
     return float(np.clip(ERROR * typical / reward, LEAST_EPS, MOST_EPS))
 
 
-def _match(
-    request: Request, graph: Graph, reward: float, eps: float, two_sides: bool
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """The mates, and what was counted."""
-    options = {"eps": eps, "slack": eps, "rounds": ROUNDS, "polish": POLISH}
-    asked = make_request(
-        "auction", request.device, seed=request.seed, threads=request.threads, options=options, no_ranks="pairs of rows"
-    )
-    found = match_graph(asked, graph)
-    mate = to_host(found.mate)
-    stats = {"device": found.device, "eps": eps, "rounds": found.stats["rounds"]}
-    if "note" in found.stats:
-        stats["note"] = found.stats["note"]
+def _match(request: Request, graph: Graph, reward: float) -> tuple[np.ndarray, np.ndarray | None, dict[str, Any]]:
+    """The mates, the prices that prove them to be near the optimum, and what was counted."""
+    found = find_matching(request, graph)
+    result = found.result
+    stats = {"device": found.place, "eps": request.given["eps"], "rounds": result.counts["rounds"]}
+    if found.notes:
+        stats["note"] = "; ".join(found.notes)
 
     def pair_roots(edges: Edges) -> np.ndarray:
         small = make_request("suitor", "cpu", seed=request.seed, threads=request.threads)
         return match_graph(small, as_graph(edges)).mate
 
-    mate, counts = improve(graph, mate, reward, pair_roots, loosen=LOOSEN, seed=request.seed)
-    return mate, stats | counts
+    mate, counts = improve(graph, to_host(result.mates), reward, pair_roots, loosen=LOOSEN, seed=request.seed)
+    return mate, None if result.prices is None else to_host(result.prices), stats | counts
 
 
 def _in_rows(mate: np.ndarray, order: np.ndarray, side: np.ndarray | None) -> np.ndarray:

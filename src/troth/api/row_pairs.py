@@ -39,8 +39,14 @@ class RowPairs:
         The values of the first and the second group.
     names : list of str
         The columns of the distance.
-    frame, columns, side, ids
-        What was given: the table, its numbers, 0 or 1 for the group of each row, and what names the rows.
+    frame : Frame
+        The table.
+    columns : ndarray of float64
+        The numbers in its columns ``names``.
+    side : ndarray or None
+        0 for the rows of the first group, 1 for those of the second.
+    ids : Index, Series, ChunkedArray or ndarray
+        What names the rows.
     """
 
     frame: Frame
@@ -89,9 +95,9 @@ class RowPairs:
         """A table of the kind of X: how far apart the two sides are in each column, ``before`` and ``after``.
 
         With groups: standardised mean differences, the mean of the first group less that of the second, in standard
-        deviations of the column (the root of the mean of the two groups' variances, before pairing in both cases); after
-        pairing, of the paired rows. Without groups: the mean distance of two rows in the column, in standard deviations
-        of the column; of any two rows before, and of the two rows of a pair after.
+        deviations of the column (the root of the mean of the two groups' variances, before pairing in both cases);
+        after pairing, of the paired rows. Without groups: the mean distance of two rows in the column, in standard
+        deviations of the column; of any two rows before, and of the two rows of a pair after.
         """
         before, after = self._means() if self.groups is not None else self._apart()
         return self.frame.make({"column": np.array(self.names, dtype=str), "before": before, "after": after})
@@ -106,7 +112,9 @@ class RowPairs:
 
     def _apart(self) -> tuple[np.ndarray, np.ndarray]:
         n, scale = self.frame.n, np.sqrt(_variance(self.columns))
-        place = 2 * np.arange(n)[:, None] - (n - 1)  # how often a value of this rank is the greater one, less the smaller
+        place = 2 * np.arange(n)[:, None] - (
+            n - 1
+        )  # how often a value of this rank is the greater one, less the smaller
         total = (place * np.sort(self.columns, axis=0)).sum(axis=0) if n else np.zeros(len(scale))
         before = _ratio(total / max(1, n * (n - 1) / 2), scale)
         first, second = (self.columns[side] for side in self.rows.T)
