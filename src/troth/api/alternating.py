@@ -8,8 +8,9 @@ look on. ``gain[z]`` is what the exchanges up to there add to the weight. The pa
 each pair joins one tree, once; so a path in a tree passes a pair once at most, and two trees have no pair in common.
 An edge between two trees makes an exchange of the two paths and itself, after which both roots are matched: its gain is
 the sum of both gains and its weight. The heaviest of these between every two roots are edges of a small graph, whose
-matching says which exchanges are made, all at once. A root that is left may still gain by a path of its own, at whose
-end another vertex stays free. Every round only adds weight; the mates do not depend on threads.
+matching says which exchanges are made, all at once. A root may also gain by a path of its own, at whose end another
+vertex stays free; what two roots gain together is counted above that. Every round only adds weight; the mates do not
+depend on threads.
 
 *Loosened pairs.* A matching without free vertices may still be improved along cycles. So some of the pairs, at random,
 are made free, trees grow from them, and what results is compared with what was: the two together are paths and cycles,
@@ -108,6 +109,9 @@ def _one_round(graph: Graph, mate: np.ndarray, held: np.ndarray, pair_roots: Pai
     number = np.empty(graph.n, np.int64)
     number[roots] = np.arange(len(roots))
     one, other = number[root[u]], number[root[v]]
+    alone = np.zeros(len(roots))  # what a root gains by a path of its own
+    np.maximum.at(alone, number[root[outer]], gain[outer])
+    total -= alone[one] + alone[other]
     better = np.flatnonzero(total > 0)
     better = better[np.lexsort((v[better], u[better], -total[better]))]
     key = one[better] * len(roots) + other[better]

@@ -2,8 +2,8 @@
 
 *Distance.* ``euclidean`` is that of the columns as they are. ``mahalanobis`` is that after a linear map which makes the
 columns uncorrelated, each of variance 1; between two groups the variances and correlations are those within the groups,
-so that what is to be balanced does not count as scatter. Where a column is constant, or columns depend on each other,
-the directions without scatter count nothing (a pseudo-inverse).
+so that what is to be balanced does not count as scatter. A column that is constant, or follows from those before it,
+counts nothing.
 
 *Nearest rows* are found by SciPy's k-d tree on threads. Three things make that fast and fair:
 
@@ -24,7 +24,7 @@ import numpy as np
 
 METRICS = ("mahalanobis", "euclidean")
 LEAF = 32  # rows in a leaf of the tree
-FLAT = 1e-10  # variance of a direction, as a part of the greatest, that counts as none
+CONSTANT, DEPENDENT = 1e-12, 1e-6  # deviations, of the widest value and of the column's own, that count as none
 SHIFTS, JITTER = 3, 2.0**-20  # directions in which equal rows are shifted, and how far, as a part of the diameter
 CHUNK = 2**18  # pairs whose distances are calculated at once
 
@@ -38,33 +38,48 @@ class Candidates(NamedTuple):
 
 
 def place_rows(columns: np.ndarray, metric: str, side: np.ndarray | None) -> tuple[np.ndarray, int]:
-    """Places whose straight distance is that of the metric, and how many directions have scatter."""
+    """Places whose straight distance is that of the metric, and how many directions have scatter.
+
+    The map is the inverse of Cholesky's factor of the correlations, calculated column by column: the same bits on every
+    machine, for equal rows wherever they stand, which products of matrices do not promise.
+    """
     if metric == "euclidean" or not len(columns):
         return columns, columns.shape[1]
-    middle = columns - columns.mean(axis=0)
-    middle /= np.maximum(np.abs(middle).max(axis=0), np.finfo(float).tiny)  # squares of any column can be added up
-    within = middle.copy()
-    for one in (0, 1):
-        if side is not None and (side == one).any():
-            within[side == one] -= within[side == one].mean(axis=0)
-    spare = 1 if side is None else 2
-    scale = np.sqrt((within**2).sum(axis=0) / max(1, len(within) - spare))
-    scale[scale <= 1e-12] = np.inf  # constant, but for rounding
-    correlation = (within / scale).T @ (within / scale) / max(1, len(within) - spare)
-    variance, direction = np.linalg.eigh(correlation)
-    kept = variance > FLAT * max(variance.max(initial=0.0), 1e-300)
-    if not kept.any():
-        return np.zeros((len(columns), 1)), 0
-    return _mapped(middle, (direction[:, kept] / np.sqrt(variance[kept])) / scale[:, None]), int(kept.sum())
+    middle = [_centred(column) for column in columns.T]
+    within = [_within(column, side) for column in middle]
+    free = max(1, len(columns) - (1 if side is None else 2))
+    places: list[np.ndarray] = []
+    scatter: list[np.ndarray] = []  # of the places, within the groups
+    for column, inner in zip(middle, within, strict=True):
+        deviation = np.sqrt((inner * inner).sum() / free)
+        if deviation <= CONSTANT:
+            continue
+        place, rest = column / deviation, inner / deviation
+        for before, known in zip(places, scatter, strict=True):  # what the columns before say already
+            shared = (rest * known).sum() / free
+            place, rest = place - shared * before, rest - shared * known
+        left = np.sqrt((rest * rest).sum() / free)
+        if left > DEPENDENT:
+            places.append(place / left)
+            scatter.append(rest / left)
+    return np.column_stack(places) if places else np.zeros((len(columns), 1)), len(places)
 
 
-def _mapped(columns: np.ndarray, into: np.ndarray) -> np.ndarray:
-    """``columns @ into``, the same for equal rows wherever they stand, which a library's product does not promise."""
-    places = np.zeros((len(columns), into.shape[1]))
-    for to in range(into.shape[1]):
-        for of in range(into.shape[0]):
-            places[:, to] += columns[:, of] * into[of, to]
-    return places
+def _centred(column: np.ndarray) -> np.ndarray:
+    """A column less its mean, as a part of its widest value, whose squares can be added up; zeros for a constant."""
+    if np.ptp(column) <= CONSTANT * np.abs(column).max():
+        return np.zeros(len(column))
+    column = column / np.abs(column).max()
+    column = column - column.mean()
+    return column / np.abs(column).max()
+
+
+def _within(column: np.ndarray, side: np.ndarray | None) -> np.ndarray:
+    """A column less the mean of its group."""
+    if side is None:
+        return column
+    means = [column[side == which].mean() if (side == which).any() else 0.0 for which in (0, 1)]
+    return column - np.where(side == 0, *means)
 
 
 def distances(places: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -142,6 +157,10 @@ def _ask(
 
 
 def _has_repeats(places: np.ndarray) -> bool:
-    """Whether rows repeat: then so do their products with a random vector."""
-    products = np.sort(_mapped(places, np.random.default_rng(0).random((places.shape[1], 1)))[:, 0])
-    return bool((products[1:] == products[:-1]).any())
+    """Whether rows repeat: then so do sums of their columns with random factors."""
+    factors = np.random.default_rng(0).random(places.shape[1])
+    sums = np.zeros(len(places))
+    for column, factor in zip(places.T, factors, strict=True):
+        sums += factor * column
+    sums.sort()
+    return bool((sums[1:] == sums[:-1]).any())

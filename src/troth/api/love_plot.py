@@ -31,10 +31,11 @@ def love_plot(
     )
     axes.plot(then, height, "o", color=AFTER, label="after" if of_groups else "the two of a pair")
     if of_groups:
-        axes.axvline(BALANCED, color=INK, linewidth=0.8, linestyle=":", zorder=0)
+        words = f"{BALANCED}, often called balanced"
+        axes.axvline(BALANCED, color=INK, linewidth=0.8, linestyle=":", zorder=0, label=words)
     axes.set_yticks(height, [names[at] for at in order])
     axes.set_ylim(-0.6, len(order) - 0.4)
-    axes.set_xlim(left=0)
+    axes.set_xlim(left=-0.02 * max(axes.get_xlim()[1], BALANCED))
     words = "standardised mean difference (absolute)" if of_groups else "mean difference of two rows"
     axes.set_xlabel(f"{words}, in standard deviations")
     axes.legend(frameon=False, loc="lower right")

@@ -139,7 +139,7 @@ def pair_rows(
     found = perf_counter()
     largest = float(near.distance.max(initial=0.0))
     reward = next((float(given) for given in (reward, caliper) if given is not None), largest) or 1.0
-    graph = _worth(near, reward, frame.n)
+    graph = worth_of(near, reward, frame.n)
     made = perf_counter()
     eps = _eps(near, reward, frame.n)
     rounds = ROUNDS if plan.side is None else ROUNDS_OF_GROUPS
@@ -265,7 +265,7 @@ def _ids(frame: Frame, ids: Any) -> Any:
 # ---- the matching ----
 
 
-def _worth(near: Candidates, reward: float, n: int) -> Graph:
+def worth_of(near: Candidates, reward: float, n: int) -> Graph:
     """The graph of the candidates, whose weights are what a pair is worth."""
     worth = np.maximum(reward - near.distance, LEAST_WORTH * reward)
     return as_graph(Edges(near.first, near.second, worth, n, where="the candidates"))
@@ -289,7 +289,7 @@ def _match(request: Request, graph: Graph, reward: float) -> tuple[np.ndarray, n
         stats["note"] = "; ".join(found.notes)
 
     def pair_roots(edges: Edges) -> np.ndarray:
-        small = make_request("suitor", "cpu", seed=request.seed, threads=request.threads)
+        small = make_request("auction", "cpu", seed=request.seed, threads=request.threads)
         return match_graph(small, as_graph(edges)).mate
 
     mate, counts = improve(graph, to_host(result.mates), reward, pair_roots, loosen=LOOSEN, seed=request.seed)
