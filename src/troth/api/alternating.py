@@ -13,8 +13,9 @@ vertex stays free; what two roots gain together is counted above that. Every rou
 depend on threads.
 
 *Loosened pairs.* A matching without free vertices may still be improved along cycles. So some of the pairs, at random,
-are made free, trees grow from them, and what results is compared with what was: the two together are paths and cycles,
-and of each of these the heavier matching stays.
+are made free, trees grow from them, each time by other tolls (so that a pair joins now by one end, now by the other),
+and what results is compared with what was: the two together are paths and cycles, and of each of these the heavier
+matching stays.
 
 J. Edmonds, Paths, trees, and flowers, 1965, without the flowers: an edge inside a tree is passed over.
 """
@@ -51,7 +52,7 @@ def improve(
     trees = 0
     while trees < ROUNDS:
         before = held.sum()
-        _one_round(graph, mate, held, pair_roots)
+        _one_round(graph, mate, held, pair_roots, np.ones(graph.n))
         trees += 1
         if held.sum() - before <= STOP_BELOW * before:
             break
@@ -64,7 +65,7 @@ def improve(
         both = np.concatenate((pairs, mate[pairs]))
         other[both], fresh[both] = -1, 0
         for _ in range(2):
-            _one_round(graph, other, fresh, pair_roots)
+            _one_round(graph, other, fresh, pair_roots, 2 * random.random(graph.n))
         gain = _merge(mate, held, other, fresh)
         loosened += 1
         left = patience if gain > loosen * (reward * (mate >= 0).sum() - held.sum()) / 2 else left - 1
@@ -98,10 +99,10 @@ def _merge(mate: np.ndarray, held: np.ndarray, other: np.ndarray, fresh: np.ndar
     return float(gain[gain > 0].sum()) / 2
 
 
-def _one_round(graph: Graph, mate: np.ndarray, held: np.ndarray, pair_roots: PairRoots) -> None:
+def _one_round(graph: Graph, mate: np.ndarray, held: np.ndarray, pair_roots: PairRoots, tolls: np.ndarray) -> None:
     """Grow trees and exchange along the best paths; ``mate`` and ``held`` are changed."""
     roots = np.flatnonzero(mate < 0)
-    gain, parent, root = _grow(graph, mate, held, roots)
+    gain, parent, root = _grow(graph, mate, held, roots, tolls)
     outer = np.flatnonzero(root >= 0)
     u, v, w = _entries(graph, outer)
     across = (root[v] >= 0) & (root[u] < root[v])
@@ -133,11 +134,12 @@ def _one_round(graph: Graph, mate: np.ndarray, held: np.ndarray, pair_roots: Pai
 
 
 def _grow(
-    graph: Graph, mate: np.ndarray, held: np.ndarray, roots: np.ndarray
+    graph: Graph, mate: np.ndarray, held: np.ndarray, roots: np.ndarray, tolls: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``gain``, ``parent`` (the vertex of the tree before, -1) and ``root`` (-1) of every vertex that trees look from.
 
-    In steps: those whose gain is within ``width`` of the greatest join, their neighbours' mates become known.
+    In steps: those whose score is within ``width`` of the greatest join, their neighbours' mates become known. The score
+    is the gain less a toll for each pair on the way, a multiple ``tolls[z]`` of the usual one.
     """
     n, most = graph.n, float(graph.weights.max(initial=0))
     gain, score = np.full(n, -np.inf), np.full(n, -np.inf)
@@ -145,14 +147,15 @@ def _grow(
     gain[roots], score[roots], root[roots] = 0.0, 0.0, roots
     matched = held[held > 0]
     distance = max(float(most - matched.mean()), most / STEPS) if len(matched) else most
-    width, toll = WIDTH * distance, TOLL * distance
+    width, tolls = WIDTH * distance, TOLL * distance * tolls
     joined, known = roots, np.empty(0, np.int64)
     for _ in range(STEPS):
         z, y, w = _entries(graph, joined)
         use = open_[y]
         z, y, w = z[use], y[use], w[use]
         step = w - held[y]
-        x, new = mate[y].astype(np.int64), score[z] + step - toll
+        x, new = mate[y].astype(np.int64), score[z] + step
+        new -= tolls[x]
         use = (new > score[x]) & (new > -most / 2)
         z, x, new, step = z[use], x[use], new[use], step[use]
         last = np.lexsort((z, new))  # of several ways to x the last one written stays: the greatest

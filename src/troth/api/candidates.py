@@ -158,9 +158,9 @@ def _ask(
 
 def _has_repeats(places: np.ndarray) -> bool:
     """Whether rows repeat: then so do sums of their columns with random factors."""
-    factors = np.random.default_rng(0).random(places.shape[1])
+    factors = np.random.default_rng(0).random((places.shape[1],))
     sums = np.zeros(len(places))
-    for column, factor in zip(places.T, factors, strict=True):
-        sums += factor * column
+    for at, factor in enumerate(factors):
+        sums += factor * places[:, at]
     sums.sort()
     return bool((sums[1:] == sums[:-1]).any())

@@ -27,6 +27,7 @@ from troth.validate import check, check_seed, check_threads, check_word, number,
 LEAST_WORTH = 2.0**-40  # of the reward, for a pair at that very distance: it is still better than no pair
 ERROR = 0.01  # of a near pair's distance: what a bid may be off
 LEAST_EPS, MOST_EPS = 0.001, 0.002
+PROMISE = 0.004  # of the best objective, between groups: eps, and slack for the rest
 LOOSEN = 1e-4  # of all distances
 ROUNDS, ROUNDS_OF_GROUPS = 500, 2**15  # of bids; without groups, more of them bring next to nothing
 POLISH = 4
@@ -122,7 +123,8 @@ def pair_rows(
     check_word("metric", metric, METRICS)
     k = check("k", k, whole(1))
     caliper = check("caliper", caliper, or_none(number(0), "a number of 0 or more, or None"))
-    reward = check("reward", reward, or_none(number(0), "a number of 0 or more, or None"))
+    caliper = None if caliper == np.inf else caliper
+    reward = check("reward", reward, or_none(number(0, MOST_PLACE), f"a number from 0 to {MOST_PLACE:g}, or None"))
     seed, threads = check_seed(seed), check_threads(threads)
     # Checked before any work is done; eps follows when the distances are known.
     request = make_request("auction", device, seed=seed, threads=threads, no_ranks="pairs of rows")
@@ -143,7 +145,9 @@ def pair_rows(
     made = perf_counter()
     eps = _eps(near, reward, frame.n)
     rounds = ROUNDS if plan.side is None else ROUNDS_OF_GROUPS
-    mate, prices, stats = _match(request.changed(eps=eps, slack=eps, rounds=rounds, polish=POLISH), graph, reward)
+    mate, prices, stats = _match(
+        request.changed(eps=eps, slack=PROMISE - eps, rounds=rounds, polish=POLISH), graph, reward
+    )
     matched = perf_counter()
     proof = certify_mates(graph, mate, threads, *nearness(eps), prices) if certify else None
     rows = _in_rows(mate, order, plan.side)
