@@ -90,5 +90,5 @@ def test_pair_rows():
     plain, paired = (float(word) for word in difference if re.fullmatch(r"[+-]\d+\.\d", word))
     assert plain > 0
     assert abs(paired + 8) < 1  # mmHg
-    few, some, many = (float(words[-6]) for words in lines if words[:1] and words[0].startswith("k="))
+    few, some, many = (float(words[-7]) for words in lines if words[:1] and words[0].startswith("k="))
     assert few < some < many
