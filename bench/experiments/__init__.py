@@ -32,6 +32,7 @@ OURS = {
     "cpu": ("peers", "ties", "scaling", "memory", "gate", "certificates", "startup"),
     "gpu": ("goals", "engines", "types", "gate", "checks", "size"),
     "auction": ("cpu", "threads", "gpu"),
+    "assign": ("weight", "cost"),
     "pair": ("rows", "optimum"),
     "coarsen": ("goals", "types", "peers", "catalogue", "conserves"),
     "mpi": ("strong", "weak"),

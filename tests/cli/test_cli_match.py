@@ -145,3 +145,45 @@ def test_strongest_json(run, trap):
     found = run("strongest", trap, "--json", "-o", "strong.txt").json
     assert found["output"] == "strong.txt"
     assert "strongest" not in found
+
+
+# ---- least cost ----
+
+
+def test_least_cost(run, tmp_path):
+    (tmp_path / "costs.csv").write_text("0,1,3\n1,2,1\n2,3,3\n")
+    told = run("match", "costs.csv", "--minimize", "--certify")
+    assert (told.code, told.err) == (0, "")
+    rows = dict(line.split(maxsplit=1) for line in told.out.splitlines())
+    assert rows["on"] == "reading  2 edges that cost the reward or more dropped"
+    assert rows["cost"] == "1, the reward of a pair being 3"
+    assert (rows["pairs"], rows["weight"], rows["gap"]) == ("1, 50.0% of the vertices", "2", "at most 0.0 of the cost")
+    facts = run("match", "costs.csv", "--minimize", "--reward", "6.5", "-a", "auction", "--gap", "0.01", "--json").json
+    assert (facts["pairs"], facts["cost"], facts["reward"]) == (2, 6.0, 6.5)
+    assert facts["gap"] <= 0.01
+    assert run("match", "costs.csv", "--minimize", "--reward", "3.5", "-o", "mates.txt").code == 0
+    assert run("verify", "costs.csv", "mates.txt", "--minimize", "--reward", "3.5", "-a", "suitor").code == 0
+    assert run("verify", "costs.csv", "mates.txt", "-a", "suitor").code == 1  # of weights it would be a poor one
+    plain = run("match", "costs.csv", "--maximize", "--json").json
+    assert plain == {**run("match", "costs.csv", "--json").json, "seconds": plain["seconds"]}
+    assert "cost" not in plain
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--reward", "3"], "reward=3 is for costs: say maximize=False (--minimize) too"),
+        (["--maximize", "--reward", "3"], "reward=3 is for costs"),
+        (["--minimize", "--reward", "much"], "--reward much is not a number: give one, such as 3.5"),
+        (["--minimize", "--gap", "0.1"], "suitor on cpu has no option 'gap'"),
+        (["-a", "auction", "--gap", "0.1"], "gap is a part of the cost"),
+        (["-a", "auction", "--minimize", "--gap", "low"], "auction: gap='low' is not accepted"),
+        (["-a", "auction", "--minimize", "--gap", "0.1", "-O", "gap=0.2"], "--gap and -O gap say the same"),
+        (["--minimize", "--device", "mpi"], "MPI ranks take weights as they are"),
+    ],
+)
+def test_least_cost_is_refused(run, trap, words, line):
+    code, out, err = run("match", trap, *words)
+    assert (code, out) == (2, "")
+    assert line in err
+    assert err.count("\n") == 1

@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 
 import troth
 from troth import reference, reference_auction
+from troth.cpu import prices
 from troth.cpu.auction import ROOM
 from troth.cpu.augment import Exchange, augment
 from troth.cpu.paths import Links, match_paths
@@ -151,6 +152,18 @@ def test_prices_of_larger_graphs(weigh):
     graph = drawn(300, 900, weigh)
     for threads in THREADS:
         check_prices(graph, "hash", 5, threads)
+
+
+@pytest.mark.parametrize("rounds", [66, 67, 301, 2000])
+def test_prices_of_long_auctions(rounds, monkeypatch):
+    """Five want one of three: after some rounds one worker goes on, a few rounds at a time."""
+    monkeypatch.setattr(prices, "AT_A_TIME", 16)
+    few, many = np.tile(np.arange(3), 5), np.repeat(np.arange(3, 8), 3)
+    graph = troth.as_graph((few, many, 0.01 * np.random.default_rng(2).random(15) + 3))
+    for eps, slack in ((0.004, 0.0), (0.004, 0.001)):
+        check_prices(graph, "hash", 3, 2, eps, slack, rounds)
+    _, counts = find_prices(Workers(1), make_bidding(graph, make_order("hash", 3), 3, 0.004), 0.0, rounds)
+    assert counts["rounds"] == min(rounds, 370)
 
 
 # ---- paths and cycles ----

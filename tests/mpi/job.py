@@ -147,6 +147,11 @@ def large_auctions(comm) -> None:
             assert m.whole().tolist() == right.mate.tolist(), (text, share)
             assert (m.certificate, m.stats.get("note")) == (right.certificate, right.stats.get("note")), (text, share)
         assert mpi.verify(part, m) == troth.verify(graph, right), text
+    costs = troth.generate("bipartite", left=60, right=60, m=600)  # least cost: the prices of all ranks are the proof
+    for share in (True, False):
+        asked = {"algorithm": "auction", "maximize": False, "reward": 20}
+        right, m = troth.match(costs, device="cpu", **asked), troth.match(costs, device="mpi", share=share, **asked)
+        assert (m.mate.tolist(), m.certificate, m.cost) == (right.mate.tolist(), right.certificate, right.cost), share
 
 
 def waves(comm) -> None:

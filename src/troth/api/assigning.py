@@ -1,14 +1,14 @@
 """``assign``: pairs of rows and columns of a matrix, by the auction on the bipartite graph that they make.
 
-An auction is at its best on two sides. Its guarantee is OPT / ((1 + eps) (1 + slack)) there, and its prices prove it: in
-a bipartite graph the least bound that prices can give is the optimum itself (Egerváry's theorem), so with less ``eps``
+An auction is at its best on two sides. Its guarantee is OPT / ((1 + eps) (1 + slack)) there, and its prices prove it:
+in a bipartite graph the least bound that prices can give is the optimum itself (Egerváry), so with less ``eps``
 the proof comes as near as one likes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -21,7 +21,7 @@ from troth.api.proof import MOST_ROUNDS, Certificate, gap_of, nearness
 from troth.api.request import make_request
 from troth.api.result import Matching
 from troth.arrays import arrays_of, as_cupy, is_on_device, packages_of, plain
-from troth.contract import Array, Progress
+from troth.contract import Progress
 from troth.errors import TrothError
 from troth.gate.sides import two_sides
 from troth.gate.worth import read_purpose
@@ -42,14 +42,15 @@ class Assignment:
         How many rows and columns there are.
     matching : Matching
         The same pairs, of the graph whose vertices are the rows and then the columns.
+    prices : ndarray of float32 or None
+        What the auction ended with, a number for each row and then each column; the certificate starts from them.
     """
 
     rows: np.ndarray
     cols: np.ndarray
     shape: tuple[int, int]
     matching: Matching
-    _prices: Array = field(default=None)
-    _threads: int | None = None
+    prices: np.ndarray | None = None
 
     @property
     def weight(self) -> int | float:
@@ -71,8 +72,8 @@ class Assignment:
         """Certificate: a proof of how much of the optimum ``weight`` is; found when it is first asked for."""
         if self.matching.certificate is not None:
             return self.matching.certificate
-        near = nearness(self.stats["eps"])
-        return certify_mates(self.matching.graph, self.matching, self._threads, *near, self._prices)
+        near, threads = nearness(self.stats["eps"]), self.stats.get("threads")
+        return certify_mates(self.matching.graph, self.matching, threads, *near, self.prices)
 
     @property
     def gap(self) -> float | None:
@@ -155,8 +156,8 @@ def assign(
     may take the place of two. Where a ``target`` or ``gap`` is not reached, ``stats["note"]`` says so, and
     ``certificate`` and ``gap`` say what is proven.
 
-    Time: a few passes over the entries, and more with less ``eps``; memory: twice the entries, in 4 bytes each and
-    their own size.
+    Time: a few passes over the entries, and more with less ``eps``; memory: 24 bytes an entry, since weights
+    are held as int64 or float64, once by rows and once by columns.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def assign(
     ([0, 1, 2], [1, 0, 2], 5, 0.0)
     """
     request = make_request("auction", device, seed=seed, threads=threads, options={"rounds": MOST_ROUNDS, **options})
-    purpose = read_purpose(bool(maximize) if isinstance(maximize, np.bool_) else maximize, reward)
+    purpose = read_purpose(maximize, reward)
     refuse_purpose(request, maximize, reward)
     start = perf_counter()
     given, where = _recognise(A)
@@ -182,7 +183,7 @@ def assign(
     rows, cols = _pairs(graph, found.result.mates, shape[0])
     stats = {"eps": request.options_of(request.engines[0])["eps"], **found.stats(gate)}
     m = Matching(graph, found.result.mates, "auction", found.place, "hash", request.seed, stats, found.proof)
-    return Assignment(rows, cols, shape, m, found.result.prices, request.threads)
+    return Assignment(rows, cols, shape, m, found.result.prices)
 
 
 def _pairs(graph: Graph, mates: Any, first: int) -> tuple[Any, Any]:

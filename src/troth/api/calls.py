@@ -116,7 +116,7 @@ def refuse_purpose(request: Request, maximize: bool | None, reward: Any, graph: 
     """Refuse, before a graph is opened, a reward or a gap without costs."""
     made_of_costs = getattr(graph, "reward", None) is not None
     if read_purpose(maximize, reward) is None and not made_of_costs and request.given.get("gap") is not None:
-        raise TrothError("gap is a part of the cost: say maximize=False too, or give a target")
+        raise TrothError("gap is a part of the cost: say maximize=False (--minimize) too, or give a target")
     if request.given.get("gap") is not None and request.given.get("target") is not None:
         raise TrothError("target and gap both say how near: leave one out")
 
@@ -230,7 +230,8 @@ def _pursue(
         with arrays_of(placed.graph.device) as xp:
             pairs = int(xp.count_nonzero(xp.asarray(result.mates) >= 0)) // 2
         result = result._replace(counts={**result.counts, "eps": eps})
-        return Attempt((result, place), proof, pairs, rounds is None or result.counts["rounds"] < rounds)
+        done = result.counts["rounds"]
+        return Attempt((result, place), proof, pairs, done, rounds is None or done < rounds)
 
     best, attempts = pursue(goal, chosen["eps"], chosen["slack"], LEAST_EPS, attempt)
     result, place = best.found

@@ -106,6 +106,8 @@ MOST_ROUNDS = 2**17  # of bids: a war of prices over an item goes on for about 1
 ATTEMPTS = 12
 LEAST_STEP, MOST_STEP = 1 / 16, 1 / 2  # by which eps and slack are lowered
 STALLED = 0.9  # of what was missing two attempts before: less eps does not help any more
+HOPELESS = 4  # times too much would be missing with the least eps; then long auctions, of
+LONG = 2**12  # rounds or more, are not followed by longer ones
 
 
 def cost_of(reward: int | float, pairs: int, weight: int | float) -> int | float:
@@ -170,11 +172,12 @@ class Goal(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """What an auction found, its proof, its number of pairs, and whether it ended by itself."""
+    """What an auction found, its proof, its number of pairs, how many rounds it had, and whether it ended by itself."""
 
     found: Any
     proof: Certificate
     pairs: int
+    rounds: int
     ended: bool
 
 
@@ -184,7 +187,8 @@ def pursue(
     """Auctions with less and less eps and slack until the goal is reached; the best of them, and how many there were.
 
     What is missing is about proportional to eps, so eps is lowered by what is too much, within limits. The end: the
-    goal; ``least``; an auction that was not over after all its rounds; or two attempts that brought little.
+    goal; ``least``; an auction that was not over after all its rounds; two attempts that brought little; or a long
+    auction, where the goal is out of reach.
     """
     best: Attempt | None = None
     tried = list[float]()
@@ -195,7 +199,8 @@ def pursue(
             best = made
         tried.append(excess)
         stalled = len(tried) > 2 and min(tried[-2:]) > STALLED * min(tried[:-2])
-        if excess <= 1 or eps <= least or not made.ended or stalled:
+        in_vain = made.rounds >= LONG and excess * least > HOPELESS * eps
+        if excess <= 1 or eps <= least or not made.ended or stalled or in_vain:
             break
         step = min(MOST_STEP, max(LEAST_STEP, 0.8 / excess))
         eps, slack = max(least, eps * step), slack * step

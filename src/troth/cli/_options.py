@@ -87,6 +87,33 @@ PartitionOption = Annotated[
 ]
 
 
+MaximizeOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--maximize/--minimize",
+        help="The weights are what pairs are worth, or what they cost. [default: maximize]",
+        show_default=False,
+    ),
+]
+RewardOption = Annotated[
+    str | None,
+    typer.Option(
+        "--reward",
+        metavar="R",
+        help="With --minimize: a pair is worth R less its cost, and is not made for R or more. "
+        "[default: the largest cost]",
+    ),
+]
+GapOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gap",
+        metavar="G",
+        help="With --minimize and auction: go on until the cost is proven to be within G of the least. [default: 0.02]",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Reading:
     """How a command reads its GRAPH; ``takes_reading`` makes an option of every field."""
@@ -128,18 +155,42 @@ def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def read_graph(name: str, reading: Reading, seed: int) -> Graph:
+def read_graph(
+    name: str, reading: Reading, seed: int, maximize: bool | None = None, reward: int | float | None = None
+) -> Graph:
     """The graph that GRAPH and the reading options mean."""
     from troth.api.opening import read
 
     columns = None if reading.columns is None else tuple(reading.columns.split(","))
-    return read(name, **{**vars(reading), "columns": columns}, seed=seed)
+    return read(name, **{**vars(reading), "columns": columns}, seed=seed, maximize=maximize, reward=reward)
+
+
+def read_reward(text: str | None) -> int | float | None:
+    """What ``--reward`` says: a whole number stays one, so that whole costs do.
+
+    >>> read_reward("3"), read_reward("3.5")
+    (3, 3.5)
+    """
+    if text is None:
+        return None
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    raise TrothError(f"--reward {text} is not a number: give one, such as 3.5")
 
 
 def refuse_reading(reading: Reading) -> None:
     """MPI ranks do not pass through the gate, so what ``read_graph`` would do has to be done before."""
     if reading != AS_IT_IS:
         raise TrothError("MPI ranks take weights as they are: say --weights and the like to troth convert")
+
+
+def refuse_costs(maximize: bool | None, reward: str | None, gap: str | None = None) -> None:
+    """The same of costs."""
+    if maximize is False or reward is not None or gap is not None:
+        raise TrothError("MPI ranks take weights as they are: leave --minimize, --reward and --gap out")
 
 
 def read_assignments(items: Iterable[str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ NOTES = {
     "repeats": "{:,} repeated entries merged",
     "symmetrized": "directions combined",
     "nonpositive": "{:,} edges of weight <= 0 dropped",
+    "costly": "{:,} edges that cost the reward or more dropped",
 }
 
 
@@ -84,11 +86,21 @@ def matching_rows(graph_rows: dict[str, Any], facts: dict[str, Any], **more: Any
         **more,
         "counts": ", ".join(counts) or None,
         "pairs": f"{facts['pairs']:,}, {covered:.1f}% of the vertices",
+        **cost_rows(facts),
         "weight": f"{facts['weight']:,}",
         "ratio": proof and ratio_row(proof["ratio"], proof["bound"]),
         "seconds": in_seconds({phase: facts["seconds"][phase] for phase in PHASES if phase in facts["seconds"]}),
         "mates": facts["output"],
     }
+
+
+def cost_rows(facts: dict[str, Any]) -> dict[str, Any]:
+    """What a matching costs, and how near to the least that is proven to be; nothing where weights are maximised."""
+    if "cost" not in facts:
+        return {}
+    gap, reward = facts["gap"], facts["reward"]
+    near = None if gap is None or gap == math.inf else f"at most {math.ceil(gap * 10**4) / 10**4} of the cost"
+    return {"cost": f"{facts['cost']:,}, the reward of a pair being {reward:,}", "gap": near}
 
 
 def ratio_row(ratio: float, bound: int | float) -> str:

@@ -64,6 +64,9 @@ def match(
     certify: Annotated[
         bool, typer.Option("--certify", help="Prove how much of the optimum this matching has.")
     ] = False,
+    maximize: o.MaximizeOption = None,
+    reward: o.RewardOption = None,
+    gap: o.GapOption = None,
     option: o.Assignments = None,
     output: Annotated[
         Path | None,
@@ -84,29 +87,36 @@ def match(
       troth match laplacian.mtx --weights abs --certify -o mates.txt
       troth match graph.mtx.gz -a auction -O eps=0.01 -O rounds=none --certify
       troth match rmat:scale=20,seed=1 -a blue-red -O mode=random -O p=0.5 --seed 7
+      troth match distances.csv --minimize --reward 3.5 -a auction --gap 0.01
       troth match input1.mtx -a handshake --ties low --device cuda --gpu-threads 1024 -o match1.txt
       mpiexec -n 4 troth match graph.csr --device mpi --partition block -o mates.txt
     """
-    from troth.api.calls import match_graph
+    from troth.api.calls import match_graph, refuse_purpose
     from troth.io import write_mates
 
-    options = o.read_assignments(option or ())
+    options, worth = o.read_assignments(option or ()), o.read_reward(reward)
+    if gap is not None:
+        if "gap" in options:
+            raise TrothError("--gap and -O gap say the same; leave one")
+        options["gap"] = gap
     common: dict[str, Any] = {"ties": ties.value, "seed": seed, "threads": threads, "gpu_threads": gpu_threads}
     ask = partial(o.request_of, algorithm.value, device, options, **common)
     if is_for_ranks(algorithm.value, device):
         o.refuse_reading(reading)
+        o.refuse_costs(maximize, reward, options.get("gap"))
         from troth.cli._mpi import match_on_ranks
 
         match_on_ranks(graph, ask, certify, partition or "block", output, json)
         return
     request = ask()
+    refuse_purpose(request, maximize, worth)
     if partition is not None:
         raise TrothError("--partition is for --device mpi: leave it out")
     if output is not None:
         o.check_output(output, source=graph)
     clock = Clock()
     with waiting("reading") as report:
-        g = o.read_graph(graph, reading, seed)
+        g = o.read_graph(graph, reading, seed, maximize, worth)
         clock.lap("read")
         report("matching")
         m = match_graph(request, g, certify=certify, progress=report)

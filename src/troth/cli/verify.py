@@ -31,6 +31,8 @@ def verify(
     threads: o.ThreadsOption = None,
     partition: o.PartitionOption = None,
     seed: o.SeedOption = 0,
+    maximize: o.MaximizeOption = None,
+    reward: o.RewardOption = None,
     reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
 ) -> None:
@@ -44,15 +46,17 @@ def verify(
     Examples:
       troth verify graph.mtx.gz mates.txt
       troth verify graph.mtx.gz mates.txt --algorithm suitor --no-certify
+      troth verify distances.csv mates.txt --minimize --reward 3.5
       mpiexec -n 4 troth verify graph.csr mates.txt --device mpi
     """
     import troth
     from troth.engines import promises_dominance
     from troth.io import read_mates
 
-    promised = algorithm is not None and promises_dominance(algorithm)
+    promised, worth = algorithm is not None and promises_dominance(algorithm), o.read_reward(reward)
     if device == "mpi":
         o.refuse_reading(reading)
+        o.refuse_costs(maximize, reward)
         if threads is not None:
             raise TrothError("--threads is for --device cpu: a rank checks its part by one thread")
         from troth.cli._mpi import verify_on_ranks
@@ -66,7 +70,7 @@ def verify(
         clock = Clock()
         with waiting("reading") as report:
             mate = read_mates(mates)
-            g = o.read_graph(graph, reading, seed)
+            g = o.read_graph(graph, reading, seed, maximize, worth)
             clock.lap("read")
             report("checking")
             found = troth.verify(g, mate, certify=certify, threads=threads, promises_dominance=promised)

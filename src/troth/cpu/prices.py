@@ -24,7 +24,7 @@ from numba.extending import overload
 from troth.kernels.atomics import fetch_max, prefetch
 from troth.kernels.jit import inlined, kernel, spliced
 from troth.kernels.queue import VertexQueue, append, new_batches
-from troth.kernels.team import chunks, run_team
+from troth.kernels.team import SERIAL_BELOW, chunks, new_cursor, run_team
 from troth.order import BID, ONE, PRIORITY_BITS, Order, hash1, make_order, priority, vertex
 from troth.rows import NumberRows, number_rows_of
 from troth.units import factors_of, greatest_weight
@@ -34,6 +34,8 @@ LEAST = np.float32(2.0**-100)  # of a weight in a bid, so that no profit and no 
 MONEY = 2.0**30  # what a price of 1 counts, in whole numbers, where prices are added up
 GROUP = np.uint64(64)  # bidders whose rows and words are fetched together
 REACH = np.uint64(32)  # entries of a row whose words are fetched
+LONG = 64  # rounds, after which those of few bidders are held by one worker, without a step of Python between them
+AT_A_TIME = 4096  # such rounds
 
 
 class Bidding(NamedTuple):
@@ -255,6 +257,31 @@ def make_bids(worker, cursor, chunk, bidding, batches, words, round):
     return paid
 
 
+@kernel
+def hold_few(bidding, batches, words, round, slack, paid, most, cursor):
+    """Rounds by one worker, while there are few bidders: up to ``most``, after which Python looks for Ctrl-C.
+
+    Returns what is paid, the rounds (of which an odd number leaves the bidders in ``losers``), looks at rows, entries
+    read, and whether the unmet profit is so little that the auction is over.
+    """
+    active, losers = round.bidders, round.losers
+    done = scans = read = np.int64(0)
+    while done < most and 0 < active.tail[0] < SERIAL_BELOW:
+        losers.tail[0] = 0
+        now, count = Round(active, round.items, round.bids, losers), active.tail[0]
+        cursor[0] = 0
+        unmet, seen = bid_again(0, cursor, count, bidding, words, now)
+        scans += count
+        read += seen
+        if np.float64(unmet) <= slack * np.float64(paid):
+            return paid, done, scans, read, True
+        cursor[0] = 0
+        paid += make_bids(0, cursor, count, bidding, batches, words, now)
+        active, losers = losers, active
+        done += 1
+    return paid, done, scans, read, False
+
+
 # ---- the auction ----
 
 
@@ -275,6 +302,8 @@ class Scratch(NamedTuple):
 
 class Workers:
     """Threads of this process, for whom an array is an array; ``ranks/auction.py`` has ranks that share memory."""
+
+    alone = True  # one process has them all
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -314,6 +343,15 @@ def find_prices(
     while (count := int(active.tail[0])) and (rounds is None or done < rounds):
         if after is not None:
             after(count)
+        if done >= LONG and count < SERIAL_BELOW and workers.alone:
+            most = AT_A_TIME if rounds is None else min(AT_A_TIME, rounds - done)
+            few = Round(active, items, bids, losers), slack, paid, most, new_cursor()
+            paid, made, looks, seen, over = hold_few(bidding, scratch.batches, words, *few)
+            active, losers = (losers, active) if made % 2 else (active, losers)
+            done, scans, read = done + made, scans + looks, read + seen
+            if over:
+                break
+            continue
         workers.empty(losers)
         work = Round(active, items, bids, losers)
         unmet, seen = np.sum(workers.run(bid_again, count, bidding, words, work), axis=0).tolist()

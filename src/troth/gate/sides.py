@@ -2,7 +2,8 @@
 
 An entry is an edge between its row and its column. What a sparse matrix does not store is no edge, nor is an infinite
 number of either sign; NaN is refused. Entries at one place add up, as SciPy means them; then costs become worth
-(``worth.py``), and what is worth nothing is left out.
+(``worth.py``), and what is worth nothing is left out. Weights are int64 or float64, whatever they were: so kernels are
+compiled for two types at most.
 
 The graph is built at once: the rows of the matrix, with columns numbered after all rows, then its columns. On a GPU
 the entries are sorted as undirected edges are (``cuda.py``).
@@ -69,7 +70,8 @@ def _choose(data: Any, purpose: LeastCost | None, where: str, place: Any, notes:
         data, reward = worth_of(known, purpose, where) if known.size else none
         if finite is not None:
             worth, data = data, finite.astype(data.dtype)
-            data[finite] = worth
+            data[finite.nonzero()] = worth  # as CuPy takes it too
+    data = data.astype(np.float64 if data.dtype.kind == "f" else np.int64, copy=False)
     keep = data > 0
     if finite is not None:
         keep &= finite
@@ -116,17 +118,23 @@ def _of_rows(source: Matrix, purpose: LeastCost | None, where: str) -> Graph:
 
 def _of_dense(values: np.ndarray, purpose: LeastCost | None, where: str) -> Graph:
     """The graph of a dense array."""
-    notes, columns = dict[str, int](), values.shape[1]
+    notes, (rows, columns) = dict[str, int](), values.shape
     data = host.clean_type(values, where)
     data, keep, reward = _choose(data, purpose, where, lambda at: divmod(at, columns), notes)
-    return _joined(_dense_rows(data, keep), _dense_rows(data.T, None if keep is None else keep.T), notes, reward)
+    if keep is not None:
+        return _joined(_chosen_rows(data, keep), _chosen_rows(data.T, keep.T), notes, reward)
+    count = data.size  # every pair is an edge: the arrays are filled in place, for they are large
+    indices, weights = np.empty(2 * count, np.int32), np.empty(2 * count, data.dtype)
+    for part, other, first, matrix in ((slice(count), columns, rows, data), (slice(count, None), rows, 0, data.T)):
+        indices[part].reshape(matrix.shape)[:] = np.arange(first, first + other, dtype=np.int32)
+        weights[part].reshape(matrix.shape)[:] = matrix
+    indptr = np.concatenate([np.arange(rows) * columns, count + np.arange(columns + 1) * rows])
+    return Graph.trusted(indptr, indices, weights, notes=notes, reward=reward)
 
 
-def _dense_rows(data: np.ndarray, keep: np.ndarray | None) -> Entries:
-    rows, columns = data.shape
-    across = np.arange(columns, dtype=np.int32)
-    if keep is None:
-        return Entries(np.arange(rows + 1) * columns, np.tile(across, rows), data.ravel())
+def _chosen_rows(data: np.ndarray, keep: np.ndarray) -> Entries:
+    """The rows of some entries of a dense array."""
+    across = np.arange(data.shape[1], dtype=np.int32)
     indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(keep, axis=1))])
     return Entries(indptr, np.broadcast_to(across, data.shape)[keep], data[keep])
 

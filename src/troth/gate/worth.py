@@ -33,13 +33,13 @@ def read_purpose(maximize: Any, reward: Any) -> LeastCost | None:
     (LeastCost(reward=3), None)
     >>> read_purpose(True, 3)
     Traceback (most recent call last):
-    troth.errors.TrothError: reward=3 is for costs: say maximize=False too
+    troth.errors.TrothError: reward=3 is for costs: say maximize=False (--minimize) too
     """
     if maximize is not None and not isinstance(maximize, (bool, np.bool_)):
         raise TrothError(f"maximize={maximize!r}: give True (heaviest pairs) or False (cheapest pairs)")
     if maximize is None or maximize:
         if reward is not None:
-            raise TrothError(f"reward={reward!r} is for costs: say maximize=False too")
+            raise TrothError(f"reward={reward!r} is for costs: say maximize=False (--minimize) too")
         return None
     if reward is None:
         return LeastCost()

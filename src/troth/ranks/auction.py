@@ -112,6 +112,8 @@ class RankWorkers(Workers):
     What a rank wrote before a method, or in it, all ranks read after it.
     """
 
+    alone = False
+
     def __init__(self, node: Node, shared: SharedRows, graph: DistGraph, threads: int) -> None:
         super().__init__(threads)
         self.node, self.shared, self.used, self.turn = node, shared, 0, 0
