@@ -138,8 +138,8 @@ def _grow(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``gain``, ``parent`` (the vertex of the tree before, -1) and ``root`` (-1) of every vertex that trees look from.
 
-    In steps: those whose score is within ``width`` of the greatest join, their neighbours' mates become known. The score
-    is the gain less a toll for each pair on the way, a multiple ``tolls[z]`` of the usual one.
+    In steps: those whose score is within ``width`` of the greatest join, their neighbours' mates become known. The
+    score is the gain less a toll for each pair on the way, a multiple ``tolls[z]`` of the usual one.
     """
     n, most = graph.n, float(graph.weights.max(initial=0))
     gain, score = np.full(n, -np.inf), np.full(n, -np.inf)
