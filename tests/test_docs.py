@@ -45,6 +45,7 @@ UNRUN = {
     "troth match rmat:scale=20 --device cuda": "needs a GPU",
     "troth match input.mtx -a handshake --ties low --gpu-threads": "needs a GPU",
     "python -m bench": "takes minutes to hours; tests/bench/ runs every experiment on tiny graphs",
+    "zcat": "pipes are a shell's; tests/io/test_standard_input.py reads what comes by one",
     "NETWORKX_TEST_BACKEND": "NetworkX's own tests; tests/interop/test_networkx_backend.py runs them",
 }
 MADE = {"figures/", "claims.json"}  # named in documents as what `python -m bench` makes

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from troth.errors import TrothError
 from troth.validate import MOST, Validator, number, one_of, or_none, or_word, probability, switch, whole
-from troth.words import BEST_P, GPU_SUITOR_VARIANTS
+from troth.words import BEST_P, GPU_SUITOR_VARIANTS, did_you_mean
 
 if TYPE_CHECKING:
     from troth.contract import Checks, Coarsening, EngineFunction
@@ -77,14 +77,25 @@ class Engine:
         if name not in self.options:
             known = f"its options are {', '.join(self.options) or 'none'}"
             remedy = f"give troth.as_graph(g, {name}=...)" if name in GATE_OPTIONS else known
-            raise TrothError(f"{self.algorithm} on {self.device} has no option {name!r}: {remedy}")
+            raise TrothError(f"{self.algorithm} on {self.device} has no option {name!r}{self._hint(name)}: {remedy}")
         try:
             return self.options[name].read(value)
         except ValueError as error:
             raise TrothError(f"{self.algorithm}: {name}={value!r} is not accepted: give {error}") from None
 
+    def _hint(self, name: str) -> str:
+        """Who has an option that this engine lacks, or the option that is most like it, in brackets."""
+        if name in (*GATE_OPTIONS, *CALL_OPTIONS):
+            return ""
+        rows = [row for row in TABLE if name in row.options]
+        able = [row.algorithm + (f" on {row.device}" if row.algorithm == self.algorithm else "") for row in rows]
+        if not able:
+            return did_you_mean(name, (*self.options, *CALL_OPTIONS))
+        return f" ({', '.join(dict.fromkeys(able))} {'has' if len(set(able)) == 1 else 'have'} it)"
 
-GATE_OPTIONS = ("weights", "symmetrize", "base", "seed", "columns")  # of as_graph
+
+GATE_OPTIONS = ("weights", "symmetrize", "base", "seed", "columns", "weight", "maximize")  # of as_graph
+CALL_OPTIONS = ("algorithm", "device", "ties", "seed", "threads", "certify", "maximize", "progress")  # of match
 
 
 COUNT_OR_NONE = or_none(whole(0, text=True), "a whole number or none")
@@ -261,10 +272,12 @@ def find_engines(algorithm: str, device: str = "auto", given: Iterable[str] = ()
     ['cpu', 'cuda']
     """
     if algorithm not in ALGORITHMS:
-        raise TrothError(f"algorithm={algorithm!r} is not known: choose {', '.join(ALGORITHMS)}")
+        hint = did_you_mean(algorithm, ALGORITHMS)
+        raise TrothError(f"algorithm={algorithm!r} is not known{hint}: choose {', '.join(ALGORITHMS)}")
     kind, colon, _ = str(device).partition(":")
     if kind not in DEVICES or (kind in ("auto", "mpi") and colon):
-        raise TrothError(f"device={device!r} is not known: choose {', '.join(DEVICES)}")
+        hint = did_you_mean("cuda" if kind == "gpu" else kind, DEVICES)
+        raise TrothError(f"device={device!r} is not known{hint}: choose {', '.join(DEVICES)}")
     rows = {engine.device: engine for engine in TABLE if engine.algorithm == algorithm}
     if kind == "auto":
         able = [rows[name] for name in ("cpu", "cuda") if name in rows and set(given) <= set(rows[name].options)]

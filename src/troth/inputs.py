@@ -19,7 +19,7 @@ class Matrix:
     """What a reader of matrices hands to the gate: a square sparse matrix, of SciPy or on a GPU, with two directions.
 
     ``where`` and ``base`` are for messages: the file, and the number that it gives its first vertex. ``pattern`` says
-    that the file has no values (those in ``matrix`` are ones).
+    that the file has no values (those in ``matrix`` are ones). ``cost`` is as in ``Edges``.
     """
 
     matrix: Any
@@ -28,6 +28,7 @@ class Matrix:
     ids: np.ndarray | None = None
     where: str = "the matrix"
     base: int = 0
+    cost: str | None = None
 
 
 @dataclass
@@ -35,7 +36,8 @@ class Edges:
     """What a reader of tables hands to the gate: undirected edges, parallel ones allowed.
 
     ``row`` and ``col`` are vertex numbers from 0 (already compacted where ``ids``, the user's names, is given);
-    ``weight`` is None for a pattern; ``n`` is None where the largest number decides; ``notes`` are the reader's own.
+    ``weight`` is None for a pattern; ``n`` is None where the largest number decides; ``notes`` are the reader's own;
+    ``cost`` says what the weights are called where that means a cost, such as "column 'distance'".
     """
 
     row: np.ndarray
@@ -46,6 +48,7 @@ class Edges:
     where: str = "the edges"
     base: int = 0
     notes: dict[str, int] = field(default_factory=dict)
+    cost: str | None = None
 
 
 @dataclass
@@ -109,7 +112,9 @@ def check_base(base: Any) -> int | None:
     return number
 
 
-def refuse_table_options(what: str, base: int | None, columns: Any) -> None:
-    """Refuse ``base`` and ``columns`` for what is not a table."""
+def refuse_table_options(what: str, base: int | None, columns: Any, weight: Any = None) -> None:
+    """Refuse ``base`` and ``columns`` for what is not a table, and ``weight`` for what has no names for weights."""
     if base is not None or columns is not None:
         raise TrothError(f"{what}: base and columns are for tables of edges; leave them out")
+    if weight is not None:
+        raise TrothError(f"{what}: weight names a column of a table or an attribute of edges; leave it out")

@@ -13,6 +13,7 @@ from operator import index
 from typing import Any, TypeVar
 
 from troth.errors import TrothError
+from troth.words import did_you_mean
 
 T = TypeVar("T")
 Validator = Callable[[Any], T]
@@ -40,7 +41,8 @@ def check(name: str, value: Any, validator: Validator[T]) -> T:
 def check_word(name: str, value: Any, words: tuple[Any, ...], what: str = "known") -> Any:
     """One of some words, or a refusal that lists them; None may be among them."""
     if not any(value is word or (isinstance(value, type(word)) and value == word) for word in words):
-        raise TrothError(f"{name}={value!r} is not {what}: choose {', '.join(map(str, words))}")
+        hint = did_you_mean(value, [word for word in words if isinstance(word, str)])
+        raise TrothError(f"{name}={value!r} is not {what}{hint}: choose {', '.join(map(str, words))}")
     return value
 
 

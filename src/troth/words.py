@@ -3,10 +3,31 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from typing import Any
 
 BEST_P = 0.53406  # the probability of blue at which a round of blue-red matches most (Fagginger Auer and Bisseling)
 GPU_SUITOR_VARIANTS = ("nosync", "synclb", "syncnolb", "hybrid")  # of Naim et al.
+# A name with one of these words in it is that of a cost: less of it is better.
+COST_WORDS = frozenset(
+    (
+        *("cost", "costs", "distance", "distances", "dist", "length", "lengths", "len", "dissimilarity", "price"),
+        *(
+            "fare",
+            "penalty",
+            "expense",
+            "duration",
+            "latency",
+            "delay",
+            "traveltime",
+            "km",
+            "miles",
+            "metres",
+            "meters",
+        ),
+    )
+)
 
 
 def counted(number: int, one: str, more: str) -> str:
@@ -42,3 +63,28 @@ def as_json(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def means_cost(name: Any) -> bool:
+    """Whether the name of a column or of an attribute is that of a cost, of which less is better.
+
+    >>> [means_cost(name) for name in ("weight", "Distance", "edge_length", "travelTime", "distanced", "lens")]
+    [False, True, True, True, False, False]
+    """
+    text = str(name)
+    parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text)
+    words = {part.lower() for part in parts} | {"".join(parts).lower()}
+    return not COST_WORDS.isdisjoint(words)
+
+
+def did_you_mean(word: Any, known: Iterable[Any]) -> str:
+    """The known word that is most like one that is not known, in brackets with a blank before; "" where none is.
+
+    >>> did_you_mean("suiter", ["auction", "suitor"]), did_you_mean("x", ["suitor"])
+    (" (did you mean 'suitor'?)", '')
+    """
+    from difflib import get_close_matches
+
+    plain = {str(name).lower().replace("_", "-"): str(name) for name in known}
+    near = get_close_matches(str(word).lower().replace("_", "-"), plain, n=1, cutoff=0.6)
+    return f" (did you mean {plain[near[0]]!r}?)" if near else ""

@@ -5,7 +5,7 @@ import pytest
 from corpus import TIES, build, corpus, cycle, greedy, grid, matchings, on_corpus
 from hypothesis import given
 
-from troth import reference
+from troth import match, reference
 from troth.api.checking import certificate, verify
 from troth.api.result import Matching
 from troth.errors import TrothError
@@ -55,6 +55,58 @@ def test_mates_of_any_integer_type(dtype):
     assert verify(slides, np.array(best, dtype)).ok
     assert verify(slides, np.array([*best, 0], dtype)[:-1]).ok
     assert verify(slides, np.repeat(np.array(best, dtype), 2)[::2]).ok
+
+
+# ---- pairs ----
+
+
+def networkx_path():
+    networkx = pytest.importorskip("networkx")
+    G = networkx.Graph()
+    G.add_weighted_edges_from([("a", "b", 4), ("b", (0, 1), 5), ((0, 1), 7, 4)])  # names of any kind
+    return networkx, G
+
+
+def test_what_networkx_finds():
+    networkx, G = networkx_path()
+    found = networkx.max_weight_matching(G)
+    report = verify(G, found)
+    assert (report.ok, report.weight, report.ratio) == (True, 8, 1.0)
+    assert verify(G, list(found)) == report
+    assert verify(G, {u: v for pair in found for u, v in (pair, pair[::-1])}) == report
+    assert verify(G, {frozenset(pair) for pair in found}) == report
+    assert certificate(G, found).weight == 8
+    assert verify(G, match(G).edges()).weight == 5
+    assert verify(G, set(match(G))).weight == 5
+    assert verify(G, set()).reason == "edge (0, 1) joins two unmatched vertices"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "reason"),
+    [
+        ([("a", "c")], "pair ('a', 'c'): 'c' is not a vertex"),
+        ([("a", (0, 1))], "vertex 0: its mate 2 is not a neighbour"),
+        ([("a", "b"), ("b", (0, 1))], "vertex 'b' is in 2 pairs"),
+        ([("a", "b"), ("b", "a")], "vertex 'a' is in 2 pairs"),
+        ([("a", "a")], "pair ('a', 'a'): a vertex is its own mate"),
+        ([("a", "b"), ("a",)], "('a',) is no pair"),
+        ([("a", ["b"])], "pair ('a', ['b']): ['b'] is not a vertex"),
+        ({"a": "a"}, "pair ('a', 'a'): a vertex is its own mate"),
+    ],
+)
+def test_what_are_no_pairs(pairs, reason):
+    report = verify(networkx_path()[1], pairs)
+    assert (report.valid, report.reason) == (False, reason)
+
+
+@pytest.mark.parametrize("kind", [np.array, list, lambda pairs: set(map(tuple, pairs))])
+def test_pairs_of_numbers(kind):
+    assert verify(slides, kind([[0, 2], [3, 4]])) == verify(slides, best)
+    assert verify(slides, kind([[0, 5]])).reason == "pair (0, 5): 5 is not a vertex"
+    assert verify(slides, kind([[0, -1]])).reason == "pair (0, -1): -1 is not a vertex"
+    named = slides.replaced(ids=np.array([40, 10, 30, 20, 0]))
+    assert verify(named, kind([[40, 30], [20, 0]])) == verify(slides, best)
+    assert verify(named, kind([[40, 31]])).reason == "pair (40, 31): 31 is not a vertex"
 
 
 def test_unsigned_mates_have_no_free_vertices():

@@ -147,6 +147,39 @@ def test_strongest_json(run, trap):
     assert "strongest" not in found
 
 
+@pytest.mark.parametrize("name", ["pairs.csv", "pairs.tsv", "pairs.parquet"])
+@pytest.mark.parametrize("graph", ["likes.csv", "likes.csr", "likes.parquet"])
+def test_pairs_by_the_ids_of_the_input(run, tmp_path, graph, name):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "likes.csv").write_text("source,target,weight\nann,bob,2\nbob,cy,3\ncy,dee,2.5\n")
+    if graph != "likes.csv":
+        assert run("convert", "likes.csv", graph).code == 0
+    assert run("match", graph, "-o", name).code == 0
+    assert troth.io.read_pairs(tmp_path / name, text=True).tolist() == [["bob", "cy"]]
+    assert run("verify", graph, name).code == 0
+    facts = run("verify", graph, name, "--json").json
+    assert (facts["ok"], facts["weight"]) == (True, 3.0)
+    if name == "pairs.csv":
+        assert (tmp_path / name).read_text() == "source,target,weight\nbob,cy,3.0\n"
+
+
+def test_pairs_of_a_table_that_counts_from_1(run, tmp_path):
+    (tmp_path / "edges.txt").write_text("1 2 5\n2 3 7\n")
+    assert run("match", "edges.txt", "--base", "1", "-o", "pairs.csv").code == 0
+    assert (tmp_path / "pairs.csv").read_text() == "source,target,weight\n2,3,7\n"
+    assert run("match", "edges.txt", "--base", "1", "-o", "mates.txt").code == 0
+    assert (tmp_path / "mates.txt").read_text() == "-1\n2\n1\n"
+    for made in ("pairs.csv", "mates.txt"):
+        assert run("verify", "edges.txt", made, "--base", "1").code == 0
+
+
+def test_pairs_that_are_no_matching(run, tmp_path):
+    (tmp_path / "pairs.csv").write_text("source,target\n0,1\n1,2\n")
+    code, out, _ = run("verify", "path:n=4", "pairs.csv")
+    assert code == 1
+    assert "vertex 1 is in 2 pairs" in out
+
+
 # ---- least cost ----
 
 
@@ -187,3 +220,13 @@ def test_least_cost_is_refused(run, trap, words, line):
     assert (code, out) == (2, "")
     assert line in err
     assert err.count("\n") == 1
+
+
+def test_pairs_and_their_costs(run, tmp_path):
+    (tmp_path / "roads.csv").write_text("u,v,distance\na,b,3\nb,c,1\nc,d,3\n")
+    assert "--minimize" in run("match", "roads.csv").err
+    assert run("match", "roads.csv", "--minimize", "--reward", "9", "-o", "pairs.csv").code == 0
+    assert (tmp_path / "pairs.csv").read_text() == "source,target,cost\nb,c,1\n"
+    assert run("verify", "roads.csv", "pairs.csv", "--minimize", "--reward", "9").code == 0
+    assert run("match", "roads.csv", "--maximize", "-o", "pairs.csv").code == 0
+    assert (tmp_path / "pairs.csv").read_text() == "source,target,weight\na,b,3\nc,d,3\n"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 import pytest
 
 from troth import arrays
+from troth.ranks.job import RANK
 
 MTX = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 3\n"  # promises two entries, has one
 
@@ -21,6 +23,14 @@ BAD = [
     (["match", "path:n=4", "-a", "blossom"], "'locally-dominant'"),
     (["match", "path:n=4", "--ties", "fair"], "'hash', 'low', 'high'"),
     (["match", "path:n=4", "--device", "abacus"], "device='abacus' is not known: choose auto, cpu"),
+    (["match", "path:n=4", "-a", "suitr"], "(did you mean 'suitor'?)"),
+    (["match", "path:n=4", "--ties", "hsah"], "(did you mean 'hash'?)"),
+    (["match", "path:n=4", "--weights", "unti"], "(did you mean 'unit'?)"),
+    (["match", "path:n=4", "--device", "gpu"], "device='gpu' is not known (did you mean 'cuda'?): choose auto, cpu"),
+    (["match", "path:n=4", "--algoritm", "suitor"], "--algorithm"),
+    (["mtch", "path:n=4"], "match"),
+    (["match", "pth:n=4"], "'pth' is not a family (did you mean 'path'?)"),
+    (["match", "rmat:scal=4"], "rmat has no parameter 'scal' (did you mean 'scale'?)"),
     (["match", "path:n=4", "-a", "greedy", "--device", "mpi"], "greedy has no engine on device='mpi': choose cpu"),
     (["match", "path:n=4", "--device", "cpu:1"], "the CPU is just 'cpu'"),
     (["match", "path:n=4", "--threads", "0"], "--threads"),
@@ -40,7 +50,12 @@ BAD = [
     (["match", "path:n=4", "-O", "presort=1", "-O", "presort=0"], "-O presort is given twice"),
     (["match", "path:n=4", "-O", "presort=perhaps"], "presort='perhaps' is not accepted: give true or false"),
     (["match", "path:n=4", "-O", "threads=2"], "-O threads=2 is no option of an algorithm: say --threads 2"),
-    (["match", "path:n=4", "-O", "thread=2"], "suitor on cpu has no option 'thread': its options are presort"),
+    (
+        ["match", "path:n=4", "-O", "thread=2"],
+        "suitor on cpu has no option 'thread' (did you mean 'threads'?): its opt",
+    ),
+    (["match", "path:n=4", "-O", "presrt=1"], "suitor on cpu has no option 'presrt' (did you mean 'presort'?)"),
+    (["match", "path:n=4", "-O", "eps=1"], "suitor on cpu has no option 'eps' (auction has it)"),
     (["match", "path:n=4", "-a", "blue-red", "-O", "p=1"], "between 0 and 1"),
     (["match", "path:n=4", "-a", "auction", "-O", "eps=0"], "eps='0' is not accepted: give a number from 1e-06 to 1"),
     (["match", "path:n=4", "-a", "auction", "-O", "slack=-1"], "slack='-1' is not accepted: give a number"),
@@ -62,6 +77,10 @@ BAD = [
     (["match", "picture.png"], "picture.png: unknown extension"),
     (["match", "folder.mtx"], "folder.mtx"),
     (["match", "laplacian.csv"], 'weights="abs"'),
+    (["match", "people.csv", "-o", "x.txt"], "people.csv: its columns 'age', 'income' are not named as edges"),
+    (["match", "people.csv"], "or --columns age,income; to pair similar rows of a table, call troth.pair_rows"),
+    (["match", "roads.csv"], "roads.csv: column 'distance' is a cost by its name"),
+    (["convert", "roads.csv", "roads.csr"], "maximize=True (--maximize)"),
     (["match", "rmat:scale=x"], "scale='x' must be a whole number"),
     (["match", "gird:rows=3,cols=3"], "'gird' is not a family"),
     (["match", "a:b=1/x.mtx"], "a:b=1/x.mtx: there is no such file"),
@@ -102,6 +121,8 @@ def folder(tmp_path):
     (tmp_path / "bad.mtx").write_text(MTX)
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "laplacian.csv").write_text("0,1,-1\n")
+    (tmp_path / "people.csv").write_text("age,income\n18,100\n30,200\n")
+    (tmp_path / "roads.csv").write_text("u,v,distance\n0,1,4\n1,2,9\n")
     (tmp_path / "mates.txt").write_text("1\n0\n3\n2\n")
     (tmp_path / "picture.png").write_text("picture")
     (tmp_path / "file.csr").write_text("file")
@@ -124,7 +145,66 @@ def test_one_line_and_exit_code_2(run, folder, arguments, reason):
     assert err.startswith("troth: ")
     assert err.count("\n") == 1
     assert reason in err
+    assert not re.search(r"pydantic|Value error|Input should", err)  # words of typer's own libraries
     assert content(folder) == before
+
+
+def test_a_cost_that_is_a_weight(run, folder):
+    assert "9" in run("match", "roads.csv", "--maximize").out
+    assert run("match", "roads.csv", "--weights", "unit").code == 0
+    assert run("info", "roads.csv").code == 0  # which matches nothing
+    assert run("convert", "roads.csv", "roads.csr", "--maximize").code == 0
+    assert run("match", "people.csv", "--columns", "age,income").code == 0
+
+
+ALONE = "runs as one process: leave mpiexec out"
+MANY = [
+    (["match", "path:n=4", "-o", "mates.txt"], "say --device mpi"),
+    (["verify", "path:n=4", "mates.txt"], "say --device mpi"),
+    (["strongest", "path:n=4", "-o", "out.txt"], ALONE),
+    (["convert", "path:n=4", "out.csr"], ALONE),
+    (["generate", "path:n=4", "-o", "out.csr"], ALONE),
+    (["coarsen", "path:n=4", "-o", "out.csr"], ALONE),
+]
+LAUNCHED = [
+    {"PMI_RANK": "0", "PMI_SIZE": "2"},
+    {"PMIX_RANK": "0", "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"},
+    {"PMI_RANK": "0", "MPI_LOCALNRANKS": "2"},
+    {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2"},  # srun
+]
+
+
+@pytest.mark.parametrize(("arguments", "remedy"), MANY, ids=[arguments[0] for arguments, _ in MANY])
+def test_one_of_several_processes(run, folder, monkeypatch, arguments, remedy):
+    before = content(folder)
+    for launched in LAUNCHED:
+        with monkeypatch.context() as patch:
+            for name, value in launched.items():
+                patch.setenv(name, value)
+            code, out, err = run(*arguments)
+            assert (code, out) == (2, "")
+            assert "2), of which each would do all of the work and write the same files" in err
+            assert remedy in err
+            for name in launched:
+                if name in RANK:
+                    patch.setenv(name, "1")
+            assert run(*arguments) == (2, "", "")  # rank 0 has said it
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize(
+    "alone",
+    [
+        {"SLURM_NTASKS": "8"},  # the shell of an allocation
+        {"SLURM_NTASKS": "8", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"},  # a step of one task within it
+        {"SLURM_NTASKS": "8", "SLURM_PROCID": "0"},  # a batch script
+        {"PMI_RANK": "0", "PMI_SIZE": "1"},
+    ],
+)
+def test_a_process_of_its_own(run, monkeypatch, alone):
+    for name, value in alone.items():
+        monkeypatch.setenv(name, value)
+    assert run("match", "path:n=4", "-o", "mates.txt").code == 0
 
 
 # What means a GPU. The graph is absent, so these are refused before it is read.

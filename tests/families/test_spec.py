@@ -33,7 +33,7 @@ def test_the_table_describes_each_parameter():
 
 
 REFUSED = {
-    "gird:rows=3": "'gird' is not a family: choose grid, stencil",
+    "gird:rows=3": "'gird' is not a family (did you mean 'grid'?): choose grid, stencil",
     "": "'' is not a family",
     "grid": "grid needs rows: write grid:rows=...,cols=...",
     "grid:rows=3": "grid needs cols",

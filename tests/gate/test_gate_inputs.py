@@ -7,6 +7,7 @@ from corpus import FLOATS
 from gating import COMPRESSED, FORMATS, NOT_RISING, SQUARE, cleaned, dense, refuse
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial import cKDTree
 
 from troth.api.opening import as_graph
 from troth.inputs import Edges, Matrix
@@ -330,3 +331,19 @@ def test_base_and_columns_are_for_tables():
             refuse(obj, "base and columns are for tables", **option)
     refuse(([1], [2]), "^the edges: columns are for tables", base=1, columns=("u", "v"))
     assert as_graph(([1], [2]), base=np.int64(1)).n == 2
+
+
+# ---- distances ----
+
+
+@pytest.mark.parametrize("made", ["dok_matrix", "coo_matrix"])
+@pytest.mark.parametrize("name", ["dok", "coo", "csr", "csc"])
+def test_distances_of_scipy_spatial_are_no_weights(made, name):
+    tree = cKDTree(np.random.default_rng(1).random((30, 2)))
+    matrix = tree.sparse_distance_matrix(tree, 0.4, output_type=made).asformat(name)
+    refuse(matrix, "every vertex has a stored 0 on the diagonal, as in a matrix of distances.*maximize=False")
+    graph = as_graph(matrix, maximize=True)
+    assert graph.notes == {"loops": 30}
+    some = matrix.tocoo()
+    some.data[np.flatnonzero(some.row == some.col)[0]] = 1.0  # not all are 0
+    assert as_graph(some.asformat(name)).m == graph.m

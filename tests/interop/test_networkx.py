@@ -39,8 +39,23 @@ def test_weights_loops_and_isolated_nodes():
     assert sorted(edges.weight.tolist()) == [1, 3, 5, 2**60 + 1]
     graph = as_graph(G)
     assert (graph.n, graph.m, graph.notes) == (5, 3, {"loops": 1})
-    G[0][1]["cost"] = 0.5
-    assert sorted(networkx_to_edges(G, weight="cost").weight.tolist()) == [0.5, 1.0, 1.0, 1.0]
+    G[0][1]["score"] = 0.5
+    assert sorted(networkx_to_edges(G, weight="score").weight.tolist()) == [0.5, 1.0, 1.0, 1.0]
+
+
+def test_the_attribute_is_chosen():
+    G = networkx.Graph([("a", "b", {"cost": 3, "score": 1}), ("b", "c", {"cost": 1, "score": 2})])
+    assert as_graph(G).weights.tolist() == [1] * 4  # no edge has a weight
+    assert as_graph(G, weight="score").weights.tolist() == [1, 1, 2, 2]
+    with pytest.raises(TrothError, match=r"attribute 'cost' is a cost by its name.*maximize=False.*maximize=True"):
+        as_graph(G, weight="cost")
+    assert as_graph(G, weight="cost", maximize=True).weights.tolist() == [3, 3, 1, 1]
+    with pytest.raises(
+        TrothError, match=r"no edge has the attribute 'scor' \(did you mean 'score'\?\); there are cost"
+    ):
+        as_graph(G, weight="scor")
+    with pytest.raises(TrothError, match="the Graph: weight names a column of a table or an attribute"):
+        as_graph(as_graph(G), weight="score")
 
 
 def test_multigraphs_keep_parallel_edges_and_the_gate_the_heaviest():

@@ -100,6 +100,86 @@ def test_gradients_pass_through_features_and_weights(torch, device):
     assert (weight.grad == (~inside).to(weight.dtype)).all()
 
 
+def data(torch, device: str = "cpu", **more):
+    from torch_geometric.data import Data
+
+    x, edge_index, weight, graph = mesh(torch, device)
+    return Data(x=x, edge_index=edge_index, pos=x / 2, edge_weight=weight, **more), graph
+
+
+@on_devices
+def test_a_data_goes_everywhere(torch, device):
+    from torch_geometric.data import Data, HeteroData
+
+    from troth.interop.torch import graclus
+
+    whole, graph = data(torch, device)
+    m = troth.match(whole)
+    assert m.edges().tolist() == troth.match(graph).edges().tolist()
+    assert graclus(whole).tolist() == graclus(whole.edge_index, whole.edge_weight, 60).tolist()
+    lone = Data(edge_index=whole.edge_index, edge_attr=whole.edge_weight[:, None], num_nodes=62)
+    assert troth.as_graph(lone).n == 62
+    assert troth.match(lone).weight == m.weight
+    assert layer()(lone).num_nodes == len(m.labels().tolist()) - len(m) + 2
+    named = Data(edge_index=whole.edge_index, length=whole.edge_weight, num_nodes=60)
+    assert troth.as_graph(named).weights.max() == 1
+    assert troth.as_graph(named, weight="length", maximize=True).m == graph.m
+    for thing, options, reason in (
+        (named, {"weight": "length"}, "attribute 'length' is a cost by its name"),
+        (named, {"weight": "lenght"}, r"the Data has no 'lenght' \(did you mean 'length'\?\)"),
+        (Data(x=whole.x), {}, "the Data has no edge_index"),
+        (HeteroData(), {}, r"the Data has no edge_index.*data\.to_homogeneous\(\)"),
+        (
+            Data(edge_index=whole.edge_index, edge_attr=whole.edge_index.T),
+            {},
+            "edge_attr has shape .* set data.edge_we",
+        ),
+    ):
+        with pytest.raises(troth.TrothError, match=reason):
+            troth.as_graph(thing, **options)
+    for call in (
+        lambda: graclus(whole, whole.edge_weight),
+        lambda: layer()(whole, whole.edge_index),
+        lambda: layer()(whole.x),
+    ):
+        with pytest.raises(troth.TrothError, match="Data"):
+            call()
+
+
+@on_devices
+def test_positions_and_features_of_edges_are_pooled(torch, device):
+    whole, _ = data(torch, device)
+    features = torch.stack([whole.edge_weight, torch.ones_like(whole.edge_weight)], dim=1)
+    parts = whole.x, whole.edge_index, whole.edge_weight
+    right = layer()(*parts, pos=whole.pos, edge_attr=features)
+    assert (right.pos == right.x / 2).all()
+    assert (right.edge_attr[:, 0] == right.edge_weight).all()
+    inside = right.cluster[whole.edge_index[0]] == right.cluster[whole.edge_index[1]]
+    assert right.edge_attr[:, 1].sum() == (~inside).sum()
+    assert (layer(edge_reduce="max")(*parts, edge_attr=features).edge_attr[:, 1] == 1).all()
+    whole.edge_attr, whole.batch = features, torch.zeros(60, dtype=torch.int64, device=device)
+    coarse = layer()(whole)
+    for name in ("x", "edge_index", "edge_weight", "cluster", "pos", "edge_attr"):
+        assert (coarse[name] == getattr(right, name)).all(), name
+    assert coarse.batch.tolist() == [0] * coarse.num_nodes
+    del whole.edge_weight  # features of several columns are no weights
+    assert (layer()(whole).cluster == layer()(whole.x, whole.edge_index).cluster).all()
+
+
+def test_under_torch_compile(torch):
+    from troth.interop.torch import graclus
+
+    whole, _ = data(torch)
+    parts = whole.x, whole.edge_index, whole.edge_weight
+    pool = layer()
+    compiled = torch.compile(pool, backend="aot_eager")  # all of it but for generating code
+    for here, there in zip(compiled(*parts, pos=whole.pos), pool(*parts, pos=whole.pos), strict=True):
+        assert (here is None and there is None) or (here == there).all()
+    assert (compiled(whole).x == pool(whole).x).all()
+    labels = torch.compile(lambda edges, weight: graclus(edges, weight) + 1, backend="eager")
+    assert (labels(*parts[1:]) == graclus(*parts[1:]) + 1).all()
+
+
 def test_it_shows_its_settings(torch):
     assert repr(layer(reduce="max", seed=3)) == "MatchPooling(reduce='max', seed=3, algorithm='suitor')"
 

@@ -35,14 +35,55 @@ def test_text_and_columns(package):
     edges = table_to_edges(table, columns=("who", "whom", "how"))
     assert (edges.row.tolist(), edges.col.tolist(), edges.ids.tolist()) == ([1, 0], [2, 1], ["a", "b", "c"])
     assert edges.weight.tolist() == [0.5, 1.5]
-    with pytest.raises(TrothError, match=f"the {package} table: 4 columns"):
+    with pytest.raises(TrothError, match=f"the {package} table: its columns 'day', 'who', 'whom', 'how' are not named"):
         table_to_edges(table)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_base_and_two_columns(package):
-    edges = table_to_edges(make(package, {"a": [1, 2], "b": [2, 3]}), base=1)
-    assert (edges.row.tolist(), edges.col.tolist(), edges.weight, edges.ids) == ([0, 1], [1, 2], None, None)
+    edges = table_to_edges(make(package, {"I": [1, 2], "J": [2, 3]}), base=1)
+    assert (edges.row.tolist(), edges.col.tolist(), edges.weight) == ([0, 1], [1, 2], None)
+    assert edges.ids.tolist() == [1, 2, 3]
+    assert match(make(package, {"I": [1, 2], "J": [2, 3]})).edges().tolist() in ([[1, 2]], [[2, 3]])
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_features_are_no_edges(package):
+    people = make(package, {"age": [18, 30, 44], "income": [100, 200, 300], "score": [0.5, 1.5, 2.5]})
+    with pytest.raises(TrothError, match=r"'age', 'income', 'score' are not named as edges .* call troth\.pair_rows"):
+        match(people)
+    assert as_graph(people, columns=("age", "income", "score")).m == 3  # they are, if the user says so
+    with pytest.raises(TrothError, match="is 'year' the weight"):
+        match(make(package, {"u": [0], "v": [1], "year": [2020]}))
+    with pytest.raises(TrothError, match="column 'v': ids are whole numbers or text, not float64: convert them"):
+        match(make(package, {"u": [0, 1], "v": [1.0, 2.0], "w": [1, 2]}))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_weight_alone_may_be_named(package):
+    table = make(package, {"u": [0], "v": [1], "weight": [2.5], "year": [2020]})
+    assert as_graph(table).weights.tolist() == [2.5, 2.5]
+    assert as_graph(table, weight="year").weights.tolist() == [2020, 2020]
+    assert as_graph(table, columns=("u", "v"), weight="year").weights.tolist() == [2020, 2020]
+    with pytest.raises(TrothError, match=r"'yaer' is not there, or not once \(did you mean 'year'\?\)"):
+        as_graph(table, weight="yaer")
+    with pytest.raises(TrothError, match="name two weights"):
+        as_graph(table, columns=("u", "v", "weight"), weight="year")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("name", ["distance", "Dist", "edge_length", "travelTime", "cost (EUR)", "Distance_km"])
+def test_a_cost_is_no_weight(package, name):
+    table = make(package, {"u": [0, 1], "v": [1, 2], name: [4.0, 9.0]})
+    for columns in (None, ("u", "v", name)):
+        with pytest.raises(TrothError, match=r"column .* is a cost by its name.*maximize=False.*maximize=True"):
+            as_graph(table, columns=columns)
+        assert as_graph(table, columns=columns, maximize=True).m == 2
+    assert match(table, maximize=True).weight == 9.0
+    assert as_graph(table, weights="unit").weights.tolist() == [1] * 4  # the values do not matter
+    assert as_graph(table, columns=("u", "v")).weights.tolist() == [1] * 4
+    with pytest.raises(TrothError, match="maximize='no': give True"):
+        match(table, maximize="no")
 
 
 @pytest.mark.parametrize("package", PACKAGES)

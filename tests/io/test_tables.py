@@ -24,7 +24,9 @@ def triples(edges) -> list[tuple]:
 
 @pytest.mark.parametrize("sep", [",", "\t", " ", ";", ", ", "  ", " , ", " \t"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("header", ["", "source{}target{}weight", "x{}y{}z", "# a{}comment{}", "% a{}comment{}"])
+@pytest.mark.parametrize(
+    "header", ["", "source{}target{}weight", "U{}V{}edge_weight", "# a{}comment{}", "% a{}comment{}"]
+)
 @pytest.mark.parametrize("last", ["", "\n", "\n\n"])
 def test_every_layout_says_the_same(sep, end, header, last, tmp_path):
     rows = [header.format(sep, sep)] if header else []
@@ -73,7 +75,11 @@ def test_not_numbers(text, tmp_path):
         ("from_node,a,b,to_node", {"columns": ("from_node", "to_node")}, (0, 3, None)),
         ("a,b,c,d", {"columns": ("d", "a", "c")}, (3, 0, 2)),
         ("u,v,strength", {}, (0, 1, 2)),
-        ("source,target,2020", {}, (0, 1, 2)),  # a number, but the ends stand over numbers
+        ("source,target,2020", {"weight": "2020"}, (0, 1, 2)),
+        ("source,target,2020,weight", {}, (0, 1, 3)),  # a number, but the ends stand over numbers
+        ("day,weight,From Node,To-Node", {}, (2, 3, 1)),
+        ("day,weight,u,v", {"weight": "day"}, (2, 3, 0)),
+        ("day,weight,a,b", {"columns": ("a", "b"), "weight": "day"}, (2, 3, 0)),
         ("source,target,2020,2021", {"columns": ("source", "target", "2021")}, (0, 1, 3)),
         ("source,target,time,kind", {"columns": ("source", "target", "time")}, (0, 1, 2)),
     ],
@@ -86,10 +92,15 @@ def test_columns_by_name(header, options, expected, tmp_path):
     assert triples(edges) == [(row[u], row[v], None if w is None else row[w]) for row in rows]
 
 
-@pytest.mark.parametrize(("base", "content"), [(None, "0 1\n1 2\n"), (0, "0 1\n1 2\n"), (1, "1 2\n2 3\n")])
-def test_ids_without_gaps_are_the_vertices(base, content, tmp_path):
-    edges = table(tmp_path, content, base=base)
+@pytest.mark.parametrize("base", [None, 0])
+def test_ids_without_gaps_are_the_vertices(base, tmp_path):
+    edges = table(tmp_path, "0 1\n1 2\n", base=base)
     assert (edges.row.tolist(), edges.col.tolist(), edges.n, edges.ids) == ([0, 1], [1, 2], 3, None)
+
+
+def test_ids_from_1_on_are_kept(tmp_path):
+    edges = table(tmp_path, "1 2\n2 3\n", base=1)
+    assert (edges.row.tolist(), edges.col.tolist(), edges.ids.tolist()) == ([0, 1], [1, 2], [1, 2, 3])
 
 
 @pytest.mark.parametrize(
@@ -121,10 +132,10 @@ def test_other_ids_are_numbered_in_order(content, base, ids, tmp_path):
     ("content", "names", "notes"),
     [
         ("ann,bob\nbob,cy\n", ["ann", "bob", "cy"], {}),  # no header: nothing says that there is one
-        ("person,friend,years\nann,bob,3\nbob,cy,4\n", ["ann", "bob", "cy"], {}),  # text over a number
+        ("From,To,score\nann,bob,3\nbob,cy,4\n", ["ann", "bob", "cy"], {}),  # text over a number
         ("source,target\nann,bob\n", ["ann", "bob"], {"header": 1}),  # well-known names
         ("ann,bob,3\nbob,cy,4\n", ["ann", "bob", "cy"], {}),
-        ("start end 5\nend x 1\n", ["end", "start", "x"], {"no header": 1}),  # a number is no name of a column
+        ("from to 5\nto x 1\n", ["from", "to", "x"], {"no header": 1}),  # a number is no name of a column
         ("source,target,2020\n", ["source", "target"], {"no header": 1}),
         ("i j\nj k\n", ["j", "k"], {"header": 1}),
     ],

@@ -373,6 +373,21 @@ def command_line(comm, folder: str, refused: str) -> None:
             assert (code, found["ok"]) == (int(name != "mates.txt"), name == "mates.txt")
     assert "fine" in run("verify", "g.csr", "mates.txt", "--no-certify")[1]
 
+    if comm.rank == 0:  # a graph with names
+        troth.write(graph.replaced(ids=np.array([f"v{v:03}" for v in range(graph.n)])), "named.csr")
+    comm.Barrier()
+    for name, right in (("g.csr", m), ("named.csr", troth.match(troth.read("named.csr"), device="cpu"))):
+        assert run("match", name, "--partition", "hash", "-o", "pairs.csv")[0] == 0
+        pairs = troth.io.read_pairs("pairs.csv", text=right.graph.ids is not None)
+        assert pairs.tolist() == right.edges().tolist()
+        assert "fine" in run("verify", name, "pairs.csv", "--partition", "hash")[1]
+    if comm.rank == 0:
+        Path("pairs.csv").write_text("source,target\nv000,v001\nv001,v002\n")
+    comm.Barrier()
+    code, out, _ = run("verify", "named.csr", "pairs.csv")
+    assert code == 1
+    assert "vertex 'v001' is in 2 pairs" in out
+
 
 def failure(comm, how: str, folder: str) -> None:
     """The command line on a rank that fails in the middle of the matching."""

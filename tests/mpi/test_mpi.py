@@ -217,6 +217,14 @@ def test_without_mpiexec(tmp_path):
     assert len((tmp_path / "mates.txt").read_text().splitlines()) == 5
 
 
+def test_ranks_that_would_all_do_the_same(tmp_path):
+    done = launch(2, "-m", "troth", "match", "path:n=5", "-o", "mates.txt", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("troth: ") == 1
+    assert "each would do all of the work and write the same files: say --device mpi" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_progress():
     seen = []
     troth.match(troth.generate("path", n=5), device="mpi", progress=lambda *what: seen.append(what))

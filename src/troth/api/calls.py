@@ -68,7 +68,8 @@ def match(
     certify : bool, optional
         Also compute a proof of how close to optimal this matching is (``Matching.certificate``).
     maximize : bool, optional
-        True, which is the default: the weights are what pairs are worth. False: they are costs, and a pair is worth
+        True: the weights are what pairs are worth, whatever they are called. Not given, the same, but a graph whose
+        weights have the name of a cost, such as "distance", is refused. False: they are costs, and a pair is worth
         ``reward - cost``; pairs that cost the reward or more are not made.
     reward : int or float, optional
         With ``maximize=False``; by default the largest cost. More pairs are not favoured over cheaper ones: who wants
@@ -131,8 +132,8 @@ def match_graph(
     gate: Stopwatch | None = None,
 ) -> Matching:
     """The matching that a request asks for; ``gate`` has run while the graph was made."""
-    before = 0.0 if gate is None else gate.lap()
     whole = gate or Stopwatch()
+    before = 0.0 if gate is None else gate.lap()
     found = find_matching(request, graph, goal_of(request, graph), certify=certify, progress=progress)
     result, proof = found.result, found.proof
     stats = found.stats(before, whole)
@@ -164,7 +165,7 @@ class Found(NamedTuple):
     notes: list[str]
 
     def stats(self, gate: float, whole: Stopwatch) -> dict[str, Any]:
-        """The stats of a result; ``gate`` are the seconds that the graph took, ``whole`` has run until now."""
+        """The stats of a result; ``gate`` are the seconds that the graph took, ``whole`` has run from the start."""
         whole.lap()
         compiled = {"compile": whole.compiled} if whole.compiled else {}
         stats = {**self.result.counts, "seconds": {"gate": gate, **compiled, **self.result.seconds}}

@@ -8,6 +8,7 @@ All work is done where the graph lives, by what ``contract.Checks`` lists, with 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ class Report:
 
 def verify(
     graph: Any,
-    matching: Matching | ArrayLike,
+    matching: Matching | ArrayLike | Iterable[Any],
     *,
     certify: bool = True,
     threads: int | None = None,
@@ -81,8 +82,10 @@ def verify(
     ----------
     graph : Graph or anything that ``as_graph`` takes
         The graph.
-    matching : Matching or array_like of int
-        A ``Matching``, or the mates themselves: n integers, -1 where a vertex is unmatched, on the host or on a GPU.
+    matching : Matching, array_like of int, or pairs
+        A ``Matching``; the mates themselves: n integers, -1 where a vertex is unmatched, on the host or on a GPU; or
+        pairs by the graph's own ids: a set or list of pairs, as NetworkX has, a dictionary of mates, or an array of two
+        columns, as ``Matching.edges`` gives.
     certify : bool, optional
         Whether to compute ``bound`` and ``ratio`` too.
     threads : int, optional
@@ -105,8 +108,8 @@ def verify(
     Report(valid=True, maximal=True, dominant=True, weight=3, bound=3, ratio=1.0, reason='', promises_dominance=False)
     >>> verify(path, [1, 0, -1]).reason
     'edge (1, 2) of weight 3 is heavier than the matched edges at its ends'
-    >>> bool(verify(path, [-1, -1, -1]))
-    False
+    >>> bool(verify(path, [-1, -1, -1])), bool(verify(path, {(2, 1)}))
+    (False, True)
     """
     threads = check_threads(threads)
     graph = _graph_of(graph, matching)

@@ -1,7 +1,9 @@
-"""Mates of any kind: an array of the host or of a GPU, or a ``Matching``; and whether they are a matching at all."""
+"""Mates of any kind: an array of the host or of a GPU, a ``Matching``, or pairs; and whether they are a matching."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Set
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -58,6 +60,10 @@ def why_wrong_shape(shape: tuple[int, ...], n: int) -> str:
 
 def inspect(checks: Checks, graph: Graph, matching: Any) -> tuple[Array, Array, str]:
     """The mates as int32, the bits that each vertex holds, and why this is no matching (empty where it is one)."""
+    if are_pairs(matching):
+        matching, reason = mates_of_pairs(graph.n, graph.ids, matching)
+        if reason:
+            return None, None, reason
     mates = _mates_array(getattr(matching, "mate", matching), graph)
     if mates.shape != (graph.n,):
         return None, None, why_wrong_shape(mates.shape, graph.n)
@@ -100,3 +106,86 @@ def mates_on_host(mates: Any) -> np.ndarray:
         return np.asarray(mates)
     except ValueError:
         raise TrothError("mates must be one array of whole numbers, one for each vertex") from None
+
+
+# ---- pairs ----
+
+
+def are_pairs(matching: Any) -> bool:
+    """Whether these are pairs of vertices rather than the mate of each.
+
+    Pairs are a set, a dictionary (NetworkX's, of each node's mate), a list whose elements are pairs, or an array of two
+    columns.
+
+    >>> [are_pairs(x) for x in ({(0, 1)}, [(0, 1)], [1, 0], np.zeros((3, 2)), np.zeros(2))]
+    [True, True, False, True, False]
+    """
+    if isinstance(matching, (Set, Mapping)):
+        return True
+    if isinstance(matching, (list, tuple)):
+        first = matching[0] if matching else None
+        return isinstance(first, (list, tuple, Set, np.ndarray)) and len(first) == 2
+    shape = tuple(getattr(matching, "shape", ()))
+    if len(shape) == 1 and matching.dtype.kind == "O":
+        return are_pairs(list(matching))
+    return len(shape) == 2 and shape[1] == 2
+
+
+def mates_of_pairs(n: int, ids: np.ndarray | None, pairs: Any) -> tuple[np.ndarray, str]:
+    """The mate of every vertex, from pairs by their ids; and why they are no matching (empty: they may be)."""
+    none = np.full(n, -1, np.int32)
+    if isinstance(pairs, Mapping):  # {u: v, v: u}
+        pairs = {frozenset(pair) if pair[0] != pair[1] else pair for pair in pairs.items()}
+    pairs = to_host(pairs) if hasattr(pairs, "shape") else [tuple(pair) for pair in pairs]
+    if any(len(pair) != 2 for pair in pairs):
+        return none, f"{next(pair for pair in pairs if len(pair) != 2)!r} is no pair"
+    ends, unknown = _numbers_of(n, ids, pairs)
+    if unknown is not None:
+        pair = tuple(pairs[unknown // 2])
+        name = pair[unknown % 2]
+        return none, f"pair {_shown(pair)}: {_shown(name)} is not a vertex"
+    row, col = ends.reshape(-1, 2).T
+    if (row == col).any():
+        return none, f"pair {_shown(tuple(pairs[int(np.argmax(row == col))]))}: a vertex is its own mate"
+    times = np.bincount(ends, minlength=n)
+    if times.max(initial=0) > 1:
+        v = int(np.argmax(times > 1))
+        return none, f"vertex {_shown(v if ids is None else ids[v])} is in {times[v]} pairs"
+    mate = none
+    mate[row], mate[col] = col, row
+    return mate, ""
+
+
+def _shown(thing: Any) -> str:
+    """As Python shows it, without the types of NumPy."""
+    if isinstance(thing, tuple):
+        return f"({', '.join(map(_shown, thing))})"
+    return repr(thing.item() if isinstance(thing, np.generic) else thing)
+
+
+def _numbers_of(n: int, ids: np.ndarray | None, pairs: Any) -> tuple[np.ndarray, int | None]:
+    """The vertex numbers of all ends, one pair after another, and the first end that is no vertex, or None."""
+    if isinstance(pairs, np.ndarray) and pairs.dtype.kind in "iu" and (ids is None or ids.dtype.kind in "iu"):
+        ends = pairs.reshape(-1)
+        if ids is None:
+            known, number = (ends >= 0) & (ends < n), ends
+        elif len(ids):
+            rising = np.argsort(ids, kind="stable")
+            number = rising[np.minimum(np.searchsorted(ids, ends, sorter=rising), len(ids) - 1)]
+            known = ids[number] == ends
+        else:
+            known, number = np.zeros(len(ends), bool), ends
+        return number.astype(np.int64), None if known.all() else int(np.argmin(known))
+    flat: list[Any] = [end for pair in (pairs.tolist() if isinstance(pairs, np.ndarray) else pairs) for end in pair]
+    try:
+        vertices = {} if ids is None else {name: v for v, name in enumerate(ids.tolist())}
+        found = [vertices.get(end, -1) if ids is not None else _vertex(end, n) for end in flat]
+    except TypeError:  # a list, which has no hash
+        return np.empty(0, np.int64), next(at for at, end in enumerate(flat) if not isinstance(end, Hashable))
+    return np.array(found, np.int64), found.index(-1) if -1 in found else None
+
+
+def _vertex(number: Any, n: int) -> int:
+    """The number itself, -1 where it is no vertex."""
+    whole = isinstance(number, Integral) and not isinstance(number, bool)
+    return int(number) if whole and 0 <= number < n else -1

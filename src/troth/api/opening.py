@@ -21,7 +21,11 @@ from troth.gate.entry import SYMMETRIZE, WEIGHTS, make_graph
 from troth.gate.worth import LeastCost, read_purpose
 from troth.graph import Graph
 from troth.inputs import Edges, Matrix, check_base, first_rounded, refuse_table_options
+from troth.neighbours.scipy import looks_like_distances
 from troth.validate import check_seed, check_word
+
+# Of a matrix that ``scipy.spatial`` may have made.
+ZERO_TO_ITSELF = "every vertex has a stored 0 on the diagonal, as in a matrix of distances"
 
 
 def as_graph(
@@ -32,6 +36,7 @@ def as_graph(
     base: int | None = None,
     seed: int = 0,
     columns: tuple[str, ...] | None = None,
+    weight: str | None = None,
     maximize: bool | None = None,
     reward: float | None = None,
 ) -> Graph:
@@ -41,9 +46,9 @@ def as_graph(
     ----------
     obj : object
         A SciPy or CuPy sparse matrix or array of any format, a torch sparse tensor, ``(row, col)`` or ``(row, col,
-        weight)`` arrays, a NetworkX graph, a pandas, polars or pyarrow table of edges, what ``read`` takes, or a
-        ``Graph``. What is on a GPU stays there, be it CuPy's, torch's or another library's that knows DLPack. A clean
-        CSR or CSC matrix is not copied.
+        weight)`` arrays, a NetworkX graph, a pandas, polars or pyarrow table of edges, a ``Data`` of PyTorch
+        Geometric, what ``read`` takes, or a ``Graph``. What is on a GPU stays there, be it CuPy's, torch's or another
+        library's that knows DLPack. A clean CSR or CSC matrix is not copied.
     weights : str, optional
         "keep" the values, "abs" their absolute values, "unit" (all 1), "random" (uniform in (0, 1], a function of
         ``seed`` and the two ends), or "paper": absolute values, random where there are none (Naim et al. 2015). "unit"
@@ -56,9 +61,16 @@ def as_graph(
     seed : int, optional
         For random weights.
     columns : tuple of str, optional
-        Names of a table's source, target and weight columns.
+        Names of a table's source, target and weight columns. Without them, columns whose names are not those of edges,
+        such as source, target and weight, are refused.
+    weight : str, optional
+        Name of the weight alone: the edge attribute of a NetworkX graph ("weight" if not given) or of a ``Data``
+        ("edge_weight", or an "edge_attr" of one column), or the column of a table.
     maximize : bool, optional
-        False: the weights are costs, and become ``reward - cost``. Edges that cost the reward or more are dropped.
+        True: the values are weights, more is better. By default the same, but names that mean a cost, such as
+        "distance", are refused, and so are matrices in which every vertex has a stored distance of 0 to itself, as
+        those of ``scipy.spatial``. False: they are costs, and become ``reward - cost``. Edges that cost the reward or
+        more are dropped.
     reward : int or float, optional
         What costs are taken from; by default the largest cost.
 
@@ -84,30 +96,24 @@ def as_graph(
     (Graph(n=3, m=2, weights=float64), {'loops': 1})
     """
     purpose = read_purpose(maximize, reward)
-    if isinstance(obj, Graph) and weights == "keep" and symmetrize is None and base is None and columns is None:
+    plain = weights == "keep" and symmetrize is None and base is None and columns is None and weight is None
+    if isinstance(obj, Graph) and plain:
         return obj if purpose is None else _graph_of_costs(obj, purpose)
     if isinstance(obj, (str, PathLike)):
-        return read(
-            obj,
-            weights=weights,
-            symmetrize=symmetrize,
-            base=base,
-            seed=seed,
-            columns=columns,
-            maximize=maximize,
-            reward=reward,
-        )
+        options: dict[str, Any] = {"weights": weights, "symmetrize": symmetrize, "base": base, "seed": seed}
+        return read(obj, **options, columns=columns, weight=weight, maximize=maximize, reward=reward)
     check_word("weights", weights, WEIGHTS)
     check_word("symmetrize", symmetrize, (None, *SYMMETRIZE))
     base, seed = check_base(base), check_seed(seed)
     if isinstance(obj, Graph):
-        refuse_table_options("the Graph", base, columns)
+        refuse_table_options("the Graph", base, columns, weight)
         if weights == "keep":
             return obj if purpose is None else _graph_of_costs(obj, purpose)
         again = make_graph(obj.to_matrix(), weights=weights, seed=seed, purpose=purpose)
         return again.replaced(notes={**obj.notes, **again.notes})
-    source = obj if isinstance(obj, (Matrix, Edges)) else _recognise(obj, base, columns)
-    return make_graph(source, weights=weights, symmetrize=symmetrize, seed=seed, purpose=purpose)
+    source = obj if isinstance(obj, (Matrix, Edges)) else _recognise(obj, base, columns, weight)
+    said = maximize is not None
+    return make_graph(source, weights=weights, symmetrize=symmetrize, seed=seed, purpose=purpose, said=said)
 
 
 def read(
@@ -118,15 +124,17 @@ def read(
     base: int | None = None,
     seed: int = 0,
     columns: tuple[str, ...] | None = None,
+    weight: str | None = None,
     maximize: bool | None = None,
     reward: float | None = None,
+    format: str | None = None,
 ) -> Graph:
     """Read a graph from a file, or make one of a family such as ``rmat:scale=18,edgefactor=16,seed=1``.
 
     Parameters
     ----------
     source : str or path
-        A path whose extension is a known format, or the name of a family with its parameters.
+        A path whose extension is a known format, or the name of a family with its parameters. "-" is standard input.
     weights : str, optional
         As in ``as_graph``, and so are the others.
     symmetrize : str, optional
@@ -137,10 +145,16 @@ def read(
         For random weights.
     columns : tuple of str, optional
         Names of a table's source, target and weight columns.
+    weight : str, optional
+        Name of a table's weight column alone.
     maximize : bool, optional
-        False: the weights are costs, and become ``reward - cost``.
+        Whether more is better; to be said where a column's name means a cost. False: the weights are costs, and become
+        ``reward - cost``.
     reward : int or float, optional
         What costs are taken from; by default the largest cost.
+    format : str, optional
+        The format, in place of the extension: "mtx", "graph" (or "metis"), "npz", "csr", "csv", "tsv", "txt",
+        "edgelist", "snap" or "parquet". Of standard input it is recognised, but for METIS.
 
     Returns
     -------
@@ -162,14 +176,17 @@ def read(
         from troth.families import from_spec, is_spec
 
         if is_spec(source) or (re.fullmatch(r"[^/\\]+:[^/\\]+=[^/\\]*", source) and not os.path.exists(source)):
-            refuse_table_options(f"family {source!r}", base, columns)
+            refuse_table_options(f"family {source!r}", base, columns, weight)
+            if format is not None:
+                raise TrothError(f"family {source!r}: format is that of a file; leave it out")
             family = from_spec(source)
             return as_graph(family, weights=weights, symmetrize=symmetrize, seed=seed, maximize=maximize, reward=reward)
     from troth.io import read_input
 
     with refusing(source):
-        made = read_input(source, base=base, columns=columns)
-        return make_graph(made, weights=weights, symmetrize=symmetrize, seed=seed, purpose=purpose)
+        made = read_input(source, base=base, columns=columns, weight=weight, format=format)
+        said = maximize is not None
+        return make_graph(made, weights=weights, symmetrize=symmetrize, seed=seed, purpose=purpose, said=said)
 
 
 def _graph_of_costs(graph: Graph, purpose: LeastCost) -> Graph:
@@ -205,35 +222,44 @@ def write(graph: Any, path: str | PathLike[str]) -> None:
     write_graph(as_graph(graph), path)
 
 
-def _recognise(obj: Any, base: int | None, columns: Any) -> Matrix | Edges:
+def _recognise(obj: Any, base: int | None, columns: Any, weight: Any) -> Matrix | Edges:
     """Recognise what the user has; nothing heavy is imported that is not loaded already."""
     packages = set(packages_of(obj))
-    if not packages.isdisjoint(("scipy", "cupyx", "torch")) and (hasattr(obj, "tocoo") or "torch" in packages):
-        refuse_table_options("the matrix", base, columns)
-        if "torch" not in packages:
-            return Matrix(obj)
-        from troth.neighbours.torch import torch_to_matrix
+    if "torch_geometric" in packages:
+        from troth.neighbours.torch import data_to_edges
 
-        return torch_to_matrix(obj)
+        refuse_table_options("the Data", base, columns)
+        return data_to_edges(obj, weight)
+    if not packages.isdisjoint(("scipy", "cupyx", "torch")) and (hasattr(obj, "tocoo") or "torch" in packages):
+        refuse_table_options("the matrix", base, columns, weight)
+        if "torch" in packages:
+            from troth.neighbours.torch import torch_to_matrix
+
+            return torch_to_matrix(obj)
+        return Matrix(obj, cost=ZERO_TO_ITSELF if "scipy" in packages and looks_like_distances(obj) else None)
     if not packages.isdisjoint(("pandas", "polars", "pyarrow")):
         from troth.neighbours.tables import table_to_edges
 
-        return table_to_edges(obj, columns=columns, base=base)
+        return table_to_edges(obj, columns=columns, base=base, weight=weight)
     if hasattr(obj, "adj") and hasattr(obj, "is_directed"):
         from troth.neighbours.networkx import networkx_to_edges
 
         refuse_table_options("the NetworkX graph", base, columns)
-        return networkx_to_edges(obj)
+        return networkx_to_edges(obj, weight)
     if isinstance(obj, list) and any(isinstance(part, (list, tuple)) for part in obj):
         raise TrothError(
             "the edges: a list of lists or tuples has no one meaning; give a tuple (row, col, weight), which "
             "tuple(zip(*edges)) makes of a list of edges, or wrap a matrix in scipy.sparse.csr_array(...)"
         )
     if isinstance(obj, (tuple, list)) and len(obj) in (2, 3):
+        refuse_table_options("the edges", None, None, weight)
         return _edges_of(obj, base or 0, columns)
     if isinstance(obj, np.ndarray) or is_on_device(obj):
         kind = "cupyx.scipy.sparse.csr_matrix" if is_on_device(obj) else "scipy.sparse.csr_array"
-        raise TrothError(f"a dense array is not taken as a graph: wrap an adjacency matrix in {kind}(...)")
+        raise TrothError(
+            f"a dense array is not taken as a graph: wrap an adjacency matrix in {kind}(...), in which more is better"
+            " (of distances, as pdist has them, say maximize=False to match)"
+        )
     raise TrothError(
         f"a graph cannot be made from {type(obj).__name__}: give a SciPy sparse matrix, (row, col, weight) arrays, a "
         "NetworkX graph, a pandas, polars or pyarrow table, or a file name"

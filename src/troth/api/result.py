@@ -157,12 +157,7 @@ class Matching:
           source target  weight
         0    bob     cy       3
         """
-        source, target = to_host(self.edges()).T
-        mate, held = (to_host(array) for array in checked_mates(self.graph, self))
-        values = held.view(self.graph.weights.dtype)[mate > np.arange(len(mate))]
-        if self.graph.reward is not None:
-            return edges_to_table(source, target, self.graph.reward - values, like, "cost")
-        return edges_to_table(source, target, values, like)
+        return edges_to_table(*pair_columns(self), like, value_name(self.graph))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the mates, in types that JSON has.
@@ -217,3 +212,16 @@ class Matching:
         facts |= {"algorithm": self.algorithm, "device": self.device}
         rows = "".join(f"<tr><th>{name}</th><td>{escape(fact)}</td></tr>" for name, fact in facts.items())
         return f"<table><caption>Matching of {self.graph.n:,} vertices</caption>{rows}</table>"
+
+
+def pair_columns(m: Matching) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The pairs as three arrays on the host: the two ids, and the weight or, where that is made of one, the cost."""
+    source, target = to_host(m.edges()).T
+    mate, held = (to_host(array) for array in checked_mates(m.graph, m))
+    values = held.view(m.graph.weights.dtype)[mate > np.arange(len(mate))]
+    return source, target, values if m.graph.reward is None else m.graph.reward - values
+
+
+def value_name(graph: Graph) -> str:
+    """What the third of ``pair_columns`` is."""
+    return "weight" if graph.reward is None else "cost"

@@ -56,8 +56,11 @@ def _run(words: Sequence[str], ranks: Any) -> int:
     except TrothError as error:
         return _refuse(_agreed(error, ranks))
     except usage_error as error:
+        from troth.cli._usage import plain_words
+
         command = error.ctx.command_path if error.ctx else "troth"
-        return _refuse(_agreed(TrothError(f"{error.format_message()} (see {command} --help)"), ranks))
+        said = TrothError(f"{plain_words(error.format_message())} (see {command} --help)")
+        return _refuse(_agreed(said, ranks))
     except MemoryError:
         return _refuse("not enough memory")
     except typer.Abort:  # or an interrupt, or the code 130, which depends on typer's version

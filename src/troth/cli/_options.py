@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import wraps
 from inspect import Signature, signature
@@ -31,7 +31,10 @@ Merge = StrEnum("Merge", ["max", "min", "sum", "mean"])
 
 COMMON = ("weights", "symmetrize", "base", "columns", "seed", "ties", "threads", "algorithm", "device")  # all take --
 
-GraphName = Annotated[str, typer.Argument(metavar="GRAPH", help="A file, a .csr folder, or a family: rmat:scale=18.")]
+GraphName = Annotated[
+    str,
+    typer.Argument(metavar="GRAPH", help="A file, a .csr folder, a family: rmat:scale=18, or - for standard input."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 SeedOption = Annotated[
@@ -87,14 +90,6 @@ PartitionOption = Annotated[
 ]
 
 
-MaximizeOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--maximize/--minimize",
-        help="The weights are what pairs are worth, or what they cost. [default: maximize]",
-        show_default=False,
-    ),
-]
 RewardOption = Annotated[
     str | None,
     typer.Option(
@@ -135,6 +130,23 @@ class Reading:
     columns: Annotated[
         str | None, typer.Option(metavar="A,B,W", help="Names of a table's source, target and weight columns.")
     ] = None
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What GRAPH is, whatever its extension: mtx, graph, npz, csv, tsv, txt, snap, parquet. "
+            "[default: by the extension; of standard input by how it begins, else a table]",
+        ),
+    ] = None
+    maximize: Annotated[
+        bool | None,
+        typer.Option(
+            "--maximize/--minimize",
+            help="The weights are what pairs are worth, or what they cost. [default: maximize, but a column whose "
+            "name, such as distance, means a cost is refused]",
+            show_default=False,
+        ),
+    ] = None
 
 
 AS_IT_IS = Reading()
@@ -155,14 +167,12 @@ def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def read_graph(
-    name: str, reading: Reading, seed: int, maximize: bool | None = None, reward: int | float | None = None
-) -> Graph:
+def read_graph(name: str, reading: Reading, seed: int, reward: int | float | None = None) -> Graph:
     """The graph that GRAPH and the reading options mean."""
     from troth.api.opening import read
 
     columns = None if reading.columns is None else tuple(reading.columns.split(","))
-    return read(name, **{**vars(reading), "columns": columns}, seed=seed, maximize=maximize, reward=reward)
+    return read(name, **{**vars(reading), "columns": columns}, seed=seed, reward=reward)
 
 
 def read_reward(text: str | None) -> int | float | None:
@@ -183,7 +193,7 @@ def read_reward(text: str | None) -> int | float | None:
 
 def refuse_reading(reading: Reading) -> None:
     """MPI ranks do not pass through the gate, so what ``read_graph`` would do has to be done before."""
-    if reading != AS_IT_IS:
+    if replace(reading, maximize=None) != AS_IT_IS:  # what ranks read has no names that could mean a cost
         raise TrothError("MPI ranks take weights as they are: say --weights and the like to troth convert")
 
 
@@ -235,6 +245,20 @@ def request_of(
             able = ", ".join(f"{row.algorithm} on {row.device}" for row in TABLE if "gpu_threads" in row.options)
             raise TrothError(f"{algorithm} on {engine.device} takes no --gpu-threads: choose {able}, or leave it out")
     return make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options, no_ranks=no_ranks)
+
+
+def refuse_ranks(remedy: str) -> None:
+    """Refuse to be one of several processes that mpiexec started, of which each would do all and write the same file.
+
+    All of them come to this, and rank 0 says it.
+    """
+    from troth.ranks.job import AgreedError, launched_together
+
+    if said := launched_together():
+        raise AgreedError(
+            f"mpiexec or srun started several processes ({said}), of which each would do all of the work and write the "
+            f"same files: {remedy}"
+        )
 
 
 def check_output(path: Path, graph: bool = False, source: str | None = None) -> None:

@@ -81,6 +81,9 @@ def matching_rows(graph_rows: dict[str, Any], facts: dict[str, Any], **more: Any
     covered = 200 * facts["pairs"] / facts["n"] if facts["n"] else 0.0
     counts = [f"{name.replace('_', ' ')} {n:,}" for name, n in facts["stats"].items() if isinstance(n, (int, float))]
     proof = facts["certificate"]
+    from troth.io.pairs import is_pairs_file
+
+    written = "file" if facts["output"] is not None and is_pairs_file(facts["output"]) else "mates"
     return {
         **graph_rows,
         "algorithm": "{algorithm} on {device}, ties {ties}, seed {seed}".format(**facts),
@@ -91,7 +94,7 @@ def matching_rows(graph_rows: dict[str, Any], facts: dict[str, Any], **more: Any
         "weight": f"{facts['weight']:,}",
         "ratio": proof and ratio_row(proof["ratio"], proof["bound"]),
         "seconds": in_seconds({phase: facts["seconds"][phase] for phase in PHASES if phase in facts["seconds"]}),
-        "mates": facts["output"],
+        written: facts["output"],
     }
 
 

@@ -42,12 +42,13 @@ def start(
     """Heavy matchings in big weighted graphs: fast, deterministic, and with a proof of quality.
 
     A GRAPH is a file (.mtx .graph .metis .npz .csv .tsv .txt .edgelist .parquet, the text ones also .gz), a .csr
-    folder, or a family with its parameters, such as rmat:scale=18,edgefactor=16,seed=1.
+    folder, a family with its parameters, such as rmat:scale=18,edgefactor=16,seed=1, or - for standard input.
 
     \b
     Examples:
       troth match graph.mtx.gz --certify -o mates.txt
       troth verify graph.mtx.gz mates.txt
+      troth match likes.csv -o pairs.csv
       troth info grid:rows=1000,cols=1000,weights=unit
       troth generate rmat scale=18 seed=1 -o rmat.mtx
 

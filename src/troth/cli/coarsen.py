@@ -83,6 +83,7 @@ def coarsen(
     """
     from troth.api.coarsening import Plan, build_hierarchy
 
+    o.refuse_ranks("troth coarsen runs as one process: leave mpiexec out")
     options = o.read_assignments(option or ())
     request = o.request_of(
         algorithm.value, device, options, ties=ties.value, seed=seed, threads=threads, no_ranks="hierarchies"

@@ -29,6 +29,7 @@ def convert(
     """
     from troth.io import write_graph
 
+    o.refuse_ranks("troth convert runs as one process: leave mpiexec out")
     o.check_output(file, graph=True)
     with waiting("reading") as report:
         g = o.read_graph(graph, reading, seed)

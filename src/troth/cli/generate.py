@@ -58,6 +58,7 @@ def generate(
     from troth.families import from_spec
     from troth.io import write_graph
 
+    o.refuse_ranks("troth generate runs as one process: leave mpiexec out")
     o.check_output(output, graph=True)
     name, _, given = family.partition(":")
     spec = f"{name}:{','.join(filter(None, [given, *(parameters or ())]))}"

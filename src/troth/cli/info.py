@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from troth.cli import _options as o
@@ -27,7 +28,8 @@ def info(
       troth info edges.csv --columns from,to,score --json
     """
     with waiting("reading"):
-        g = o.read_graph(graph, reading, seed)
+        said = replace(reading, maximize=reading.maximize is not False)  # nothing is matched: costs are shown as such
+        g = o.read_graph(graph, said, seed)
     facts = {**graph_facts(graph, g), **_facts(g)}
     least, mean, greatest = facts["degree"].values()
     span = facts["weight_range"]

@@ -64,13 +64,18 @@ def match(
     certify: Annotated[
         bool, typer.Option("--certify", help="Prove how much of the optimum this matching has.")
     ] = False,
-    maximize: o.MaximizeOption = None,
     reward: o.RewardOption = None,
     gap: o.GapOption = None,
     option: o.Assignments = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the mates: line v holds v's mate or -1."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the mates, line v holds v's mate or -1; where FILE ends in .csv, .tsv or .parquet, the pairs "
+            "as source,target,weight, by the ids of the input.",
+        ),
     ] = None,
     reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
@@ -78,13 +83,15 @@ def match(
     """Pick edges, no two sharing a vertex, of large total weight.
 
     suitor, locally-dominant, handshake and greedy give one and the same matching, at least half of the optimum, for any
-    number of threads and on every device; auction gives one that is near the optimum. Prints a summary; the mates go to
-    a file.
+    number of threads and on every device; auction gives one that is near the optimum. Prints a summary; the mates
+    or the pairs go to a file.
 
     \b
     Examples:
       troth match graph.mtx.gz
       troth match laplacian.mtx --weights abs --certify -o mates.txt
+      troth match likes.csv -o pairs.csv
+      zcat edges.csv.gz | troth match - -o pairs.csv
       troth match graph.mtx.gz -a auction -O eps=0.01 -O rounds=none --certify
       troth match rmat:scale=20,seed=1 -a blue-red -O mode=random -O p=0.5 --seed 7
       troth match distances.csv --minimize --reward 3.5 -a auction --gap 0.01
@@ -92,7 +99,8 @@ def match(
       mpiexec -n 4 troth match graph.csr --device mpi --partition block -o mates.txt
     """
     from troth.api.calls import match_graph, refuse_purpose
-    from troth.io import write_mates
+    from troth.api.result import pair_columns, value_name
+    from troth.io import check_pairs, is_pairs_file, write_mates, write_pairs
 
     options, worth = o.read_assignments(option or ()), o.read_reward(reward)
     if gap is not None:
@@ -103,27 +111,34 @@ def match(
     ask = partial(o.request_of, algorithm.value, device, options, **common)
     if is_for_ranks(algorithm.value, device):
         o.refuse_reading(reading)
-        o.refuse_costs(maximize, reward, options.get("gap"))
+        o.refuse_costs(reading.maximize, reward, options.get("gap"))
         from troth.cli._mpi import match_on_ranks
 
         match_on_ranks(graph, ask, certify, partition or "block", output, json)
         return
+    o.refuse_ranks("say --device mpi, so that they share the work, or leave mpiexec out")
     request = ask()
-    refuse_purpose(request, maximize, worth)
+    refuse_purpose(request, reading.maximize, worth)
     if partition is not None:
         raise TrothError("--partition is for --device mpi: leave it out")
     if output is not None:
         o.check_output(output, source=graph)
     clock = Clock()
     with waiting("reading") as report:
-        g = o.read_graph(graph, reading, seed, maximize, worth)
+        g = o.read_graph(graph, reading, seed, worth)
         clock.lap("read")
+        pairs = output is not None and is_pairs_file(output)
+        if output is not None and pairs:
+            check_pairs(output, g.ids)
         report("matching")
         m = match_graph(request, g, certify=certify, progress=report)
         clock.lap("match")
         if output is not None:
             report("writing")
-            write_mates(m.mate, output)
+            if pairs:
+                write_pairs([pair_columns(m)], output, value_name(g))
+            else:
+                write_mates(m.mate, output)
             clock.lap("write")
     facts = {**graph_facts(graph, g), **m.to_dict()}
     stats = facts.pop("stats")

@@ -39,6 +39,7 @@ def strongest(
     from troth.api.calls import strongest_of
     from troth.io import write_mates
 
+    o.refuse_ranks("troth strongest runs as one process: leave mpiexec out")
     request = o.request_of(
         "handshake", device, {}, ties=ties.value, seed=seed, threads=threads, gpu_threads=gpu_threads
     )

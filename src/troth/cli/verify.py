@@ -1,4 +1,4 @@
-"""``troth verify``: check a mates file against its graph."""
+"""``troth verify``: check a mates file, or a pairs file, against its graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from troth.errors import TrothError
 
 def verify(
     graph: o.GraphName,
-    mates: Annotated[Path, typer.Argument(metavar="MATES", help="n lines, line v holds the mate of v, or -1.")],
+    mates: Annotated[Path, typer.Argument(metavar="MATES", help="What match -o wrote: mates, or pairs in a table.")],
     algorithm: Annotated[
         o.Algorithm | None,
         typer.Option(
@@ -31,12 +31,11 @@ def verify(
     threads: o.ThreadsOption = None,
     partition: o.PartitionOption = None,
     seed: o.SeedOption = 0,
-    maximize: o.MaximizeOption = None,
     reward: o.RewardOption = None,
     reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
 ) -> None:
-    """Check that a mates file is a maximal matching of a graph.
+    """Check that mates, or pairs, are a maximal matching of a graph.
 
     Valid: mates agree with each other and with the edges. Maximal: no edge joins two unmatched vertices. Dominant: no
     edge is heavier than the matched edges at both of its ends. Exits with 1 where a check fails, and says which vertex
@@ -45,18 +44,19 @@ def verify(
     \b
     Examples:
       troth verify graph.mtx.gz mates.txt
+      troth verify likes.csv pairs.csv
       troth verify graph.mtx.gz mates.txt --algorithm suitor --no-certify
       troth verify distances.csv mates.txt --minimize --reward 3.5
       mpiexec -n 4 troth verify graph.csr mates.txt --device mpi
     """
     import troth
     from troth.engines import promises_dominance
-    from troth.io import read_mates
+    from troth.io import is_pairs_file, read_mates, read_pairs
 
     promised, worth = algorithm is not None and promises_dominance(algorithm), o.read_reward(reward)
     if device == "mpi":
         o.refuse_reading(reading)
-        o.refuse_costs(maximize, reward)
+        o.refuse_costs(reading.maximize, reward)
         if threads is not None:
             raise TrothError("--threads is for --device cpu: a rank checks its part by one thread")
         from troth.cli._mpi import verify_on_ranks
@@ -67,13 +67,16 @@ def verify(
     elif partition is not None:
         raise TrothError("--partition is for --device mpi: leave it out")
     else:
+        o.refuse_ranks("say --device mpi, so that they share the work, or leave mpiexec out")
         clock = Clock()
         with waiting("reading") as report:
-            mate = read_mates(mates)
-            g = o.read_graph(graph, reading, seed, maximize, worth)
+            told = None if is_pairs_file(mates) else read_mates(mates)
+            g = o.read_graph(graph, reading, seed, worth)
+            if told is None:
+                told = read_pairs(mates, text=g.ids is not None and g.ids.dtype.kind not in "iu")
             clock.lap("read")
             report("checking")
-            found = troth.verify(g, mate, certify=certify, threads=threads, promises_dominance=promised)
+            found = troth.verify(g, told, certify=certify, threads=threads, promises_dominance=promised)
             clock.lap("verify")
         show_report(graph_facts(graph, g), graph_rows(graph, g), mates, found, clock, json)
         ok = found.ok

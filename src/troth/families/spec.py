@@ -18,6 +18,7 @@ from troth.families import host, structures
 from troth.families.weights import DTYPES, HIGH, NEAR, RULES, weight_type
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES
+from troth.words import did_you_mean
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -278,7 +279,8 @@ def split_spec(text: str) -> tuple[str, dict[str, Any]]:
 def _family(name: Any) -> str:
     """The family's full name."""
     if not isinstance(name, str) or not is_spec(name) or ":" in name:
-        raise TrothError(f"{name!r} is not a family: choose {', '.join(FAMILIES)}")
+        hint = did_you_mean(name, (*FAMILIES, *ALIASES))
+        raise TrothError(f"{name!r} is not a family{hint}: choose {', '.join(FAMILIES)}")
     return ALIASES.get(name, name)
 
 
@@ -286,7 +288,8 @@ def _check_names(name: str, given: Iterable[str]) -> None:
     takes = [param.name for param in FAMILIES[name].params] + list(COMMON)
     for key in given:
         if key not in takes:
-            raise TrothError(f"{name} has no parameter {key!r}: it takes {', '.join(takes)}")
+            hint = did_you_mean(key, takes)
+            raise TrothError(f"{name} has no parameter {key!r}{hint}: it takes {', '.join(takes)}")
 
 
 def _values(name: str, given: Mapping[str, Any]) -> dict[str, int | float]:

@@ -124,8 +124,8 @@ def _matrix_steps(
         indptr, indices, values = _sum_repeats(indptr, indices, values, ordered)
         if values is not None and source.matrix.dtype == np.bool_:
             values = cupy().minimum(values, 1)  # true and true is true
-        rows = indptr, indices
-        data = _apply_rule(rule, values, len(indices), seed, lambda: kernels.pack_rows(*rows))
+        places = indptr, indices
+        data = _apply_rule(rule, values, len(indices), seed, lambda: kernels.pack_rows(*places))
         notes |= rules.notes_of(repeats=before - len(indices))
         found = kernels.check(indptr, indices, data)
     notes |= rules.notes_of(loops=found[LOOPS])

@@ -150,7 +150,7 @@ def strength_graph(A: Any, *, theta: float = 0.25, norm: str = "min") -> Graph:
     if not isinstance(theta, Real) or not 0 <= theta <= 1:  # nor NaN, by which nothing would be strong
         raise TrothError(f"theta={theta!r}: give a number from 0 to 1")
     strength = classical_strength_of_connection(A, theta=theta, block=A.format == "bsr", norm=norm)
-    return as_graph(strength, symmetrize="max")
+    return as_graph(strength, symmetrize="max", maximize=True)
 
 
 def _defaults(options: dict[str, Any]) -> dict[str, Any]:

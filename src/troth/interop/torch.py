@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from troth.api.calls import match
 from troth.api.opening import as_graph
+from troth.arrays import packages_of
 from troth.errors import TrothError
 from troth.inputs import Edges
-from troth.neighbours.torch import tensor_to_array
+from troth.neighbours.torch import parts_of_data, tensor_to_array
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from torch_geometric.data import Data
 
 
 def graclus(
-    edge_index: Tensor,
+    edge_index: Tensor | Data,
     weight: Tensor | None = None,
     num_nodes: int | None = None,
     *,
@@ -31,8 +33,10 @@ def graclus(
 
     Parameters
     ----------
-    edge_index : torch.Tensor
-        Of shape (2, edges), on the CPU or on a GPU, where everything stays; each edge in one direction or both.
+    edge_index : torch.Tensor or Data
+        Of shape (2, edges), on the CPU or on a GPU, where everything stays; each edge in one direction or both. Or a
+        ``Data`` of PyTorch Geometric, which has the edges, their weights (``edge_weight``, or an ``edge_attr`` of one
+        column) and the number of vertices.
     weight : torch.Tensor, optional
         One number for each edge; by default all are 1. Of an edge that is named twice the larger counts.
     num_nodes : int, optional
@@ -54,7 +58,8 @@ def graclus(
     The matching is maximal: two neighbours stay alone only if the edge between them has negative weight. Such edges are
     never used, as in torch_cluster on a CPU. (On a GPU torch_cluster does not come back from them: a vertex sees a free
     neighbour, and proposes to none, round after round.) Nothing goes from host to device or back, and no tensor is
-    copied, but for weights of 16 bits, and edges and weights where one of these is 0 or less.
+    copied, but for weights of 16 bits, and edges and weights where one of these is 0 or less. ``torch.compile`` leaves
+    it as it is: what comes before and after is compiled.
 
     References
     ----------
@@ -68,6 +73,26 @@ def graclus(
     >>> graclus(edge_index, torch.tensor([1.0, 1.0, 5.0, 5.0, 1.0, 1.0]))
     tensor([0, 1, 1, 3])
     """
+    import torch
+
+    if "torch_geometric" in packages_of(edge_index):
+        if weight is not None or num_nodes is not None:
+            raise TrothError("graclus: a Data has its own weights and number of nodes; leave weight and num_nodes out")
+        row, col, weight, _ = parts_of_data(edge_index)
+        edge_index, num_nodes = torch.stack([row, col]), edge_index.num_nodes
+    if torch.compiler.is_compiling():
+        return torch.compiler.disable(_graclus)(edge_index, weight, num_nodes, seed, algorithm, options)
+    return _graclus(edge_index, weight, num_nodes, seed, algorithm, options)
+
+
+def _graclus(
+    edge_index: Tensor,
+    weight: Tensor | None,
+    num_nodes: int | None,
+    seed: int,
+    algorithm: str,
+    options: dict[str, Any],
+) -> Tensor:
     import torch
 
     if edge_index.dim() != 2 or edge_index.shape[0] != 2:

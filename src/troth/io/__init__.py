@@ -9,25 +9,40 @@
 ``.parquet``                                   a table of edges (``parquet.py``)
 =============================================  ==========================================================
 
-Text formats may be gzipped (``.mtx.gz``). Readers hand a ``Matrix`` or ``Edges`` to the gate, which checks the values;
-what is wrong with a file itself is refused here, in one line with the file and the place.
+The name ``-`` is standard input (``standard_input.py``). Text formats may be gzipped (``.mtx.gz``). Readers hand a
+``Matrix`` or ``Edges`` to the gate, which checks the values; what is wrong with a file itself is refused here, in one
+line with the file and the place. Matchings go to mates files (``mates.py``) and pairs files (``pairs.py``).
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from troth.errors import TrothError
 from troth.files import refusing
 from troth.graph import Graph
 from troth.inputs import Edges, Matrix, check_base, refuse_table_options
-from troth.io import csr, matrixmarket, metis, npz, parquet, tables
+from troth.io import csr, matrixmarket, metis, npz, parquet, standard_input, tables
 from troth.io.atomic import atomic_path
 from troth.io.mates import read_mates, write_mates
+from troth.io.pairs import check_pairs, is_pairs_file, read_pairs, write_pairs
+from troth.validate import check_word
 
-__all__ = ["atomic_path", "read_input", "read_mates", "write_graph", "write_mates"]
+__all__ = [
+    "atomic_path",
+    "check_pairs",
+    "is_pairs_file",
+    "read_input",
+    "read_mates",
+    "read_pairs",
+    "write_graph",
+    "write_mates",
+    "write_pairs",
+]
 
 FORMATS = {
     ".mtx": matrixmarket,
@@ -41,16 +56,33 @@ FORMATS = {
     ".edgelist": tables,
     ".parquet": parquet,
 }
+NAMES = (*(suffix[1:] for suffix in FORMATS), "snap")  # of formats; SNAP's are tables with comments
 GZIPPED = (matrixmarket, metis, tables)
 TABLES = (tables, parquet)
 
 
 def read_input(
-    path: str | os.PathLike[str], *, base: int | None = None, columns: tuple[str, ...] | None = None
+    path: str | os.PathLike[str],
+    *,
+    base: int | None = None,
+    columns: tuple[str, ...] | None = None,
+    weight: str | None = None,
+    format: str | None = None,
 ) -> Matrix | Edges:
-    """Read a file into what the gate takes. ``base`` and ``columns`` are for tables."""
-    path, base = Path(path), check_base(base)
-    form = format_of(path)
+    """Read a file, or standard input where the name is ``-``, into what the gate takes.
+
+    ``base``, ``columns`` and ``weight`` are for tables; ``format`` is in place of the extension.
+    """
+    base, named = check_base(base), None if format is None else format_named(format)
+    options = {"base": base, "columns": columns, "weight": weight}
+    if str(path) == standard_input.NAME:
+        with standard_input.kept() as file:
+            form = named or FORMATS[standard_input.extension_of(file)]
+            return replace(_read(file, form, options), where=standard_input.WHERE)
+    return _read(Path(path), named or format_of(Path(path)), options)
+
+
+def _read(path: Path, form: ModuleType, options: dict[str, Any]) -> Matrix | Edges:
     with refusing(path):
         if not path.exists():
             raise TrothError(f"{path}: there is no such file")
@@ -59,8 +91,8 @@ def read_input(
         if form is not csr and path.stat().st_size == 0:
             raise TrothError(f"{path}: the file is empty")
         if form in TABLES:
-            return form.read(path, base=base, columns=columns)
-        refuse_table_options(str(path), base, columns)
+            return form.read(path, **options)
+        refuse_table_options(str(path), *options.values())
         return form.read(path)
 
 
@@ -82,6 +114,11 @@ def check_target(path: Path) -> None:
         )
 
 
+def format_named(name: str) -> ModuleType:
+    """The module of this package for the name of a format, such as "csv"."""
+    return FORMATS["." + check_word("format", name, NAMES)] if name != "snap" else tables
+
+
 def format_of(path: Path) -> ModuleType:
     """The module of this package that reads and writes what the extension names."""
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
@@ -89,5 +126,8 @@ def format_of(path: Path) -> ModuleType:
     suffix = suffixes[-1 - packed] if len(suffixes) > packed else ""
     form = FORMATS.get(suffix)
     if form is None or (packed and form not in GZIPPED):
-        raise TrothError(f"{path}: unknown extension; known are {' '.join(FORMATS)}, and .gz of the text formats")
+        raise TrothError(
+            f"{path}: unknown extension; known are {' '.join(FORMATS)}, and .gz of the text formats; a file to be read "
+            "may have any where format= (--format) names its format"
+        )
     return form

@@ -15,12 +15,14 @@ from troth.io.text import as_text
 from troth.neighbours.tables import require, table_to_edges
 
 
-def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None = None) -> Edges:
+def read(
+    path: Path, *, base: int | None = None, columns: Sequence[str] | None = None, weight: str | None = None
+) -> Edges:
     """Read a Parquet file; columns and ids follow the rules of ``neighbours/tables.py``."""
     parquet = require("pyarrow.parquet")
     with refusing(path, Exception):
         table = parquet.ParquetFile(path).read()
-    return table_to_edges(table, columns, base, str(path))
+    return table_to_edges(table, columns, base, str(path), weight)
 
 
 def write(graph: Graph, path: Path) -> None:

@@ -7,9 +7,10 @@ Which columns are meant and how ids become vertices is the same as for tables in
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +21,41 @@ from troth.inputs import Edges
 from troth.io.atomic import create_binary
 from troth.io.text import BIG, INTEGER, TEXT, Cells, distinct_text, join_cells, scan, stack_cells, to_cells
 from troth.names import object_array
-from troth.neighbours.tables import check_columns, choose_columns, decode, make_edges, well_known
+from troth.neighbours.tables import check_columns, choose_columns, cost_of, decode, make_edges, well_known
 
 COMMENTS = b"#%"
 CHUNK = 2**18  # rows formatted at a time
 
 
-def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None = None) -> Edges:
+def read(
+    path: Path, *, base: int | None = None, columns: Sequence[str] | None = None, weight: str | None = None
+) -> Edges:
     """Read a table in two passes over its bytes; text ids take one more and a sort."""
-    columns, data = check_columns(columns), load(path)
+    columns = check_columns(columns)
+    cells, names, notes, count, first = _rows(path, [*(columns or ()), *([] if weight is None else [str(weight)])])
+    source, target, value = choose_columns(str(path), count, names, columns, weight)
+    picks = [slice(first + column, None, count) for column in (source, target)]
+    tail, head = _ids(cells, *picks)
+    if tail.dtype.kind in "SO" and all((cells.kind[pick] < BIG).all() for pick in picks):
+        notes["padded"] = sum(int(np.count_nonzero(cells.padded[pick])) for pick in picks)
+    values = None if value is None else cells.numbers(slice(first + value, None, count))
+    edges = make_edges(tail, head, values, base=base, where=str(path))
+    return replace(edges, notes=notes, cost=cost_of(names, value))
+
+
+def read_ends(path: Path, text: bool) -> list[np.ndarray]:
+    """The two columns of ids of a table, as text or as numbers; nothing else is looked at."""
+    cells, names, _, count, first = _rows(path, ())
+    source, target, _ = choose_columns(str(path), count, names, None)
+    picks = [slice(first + column, None, count) for column in (source, target)]
+    if text:
+        return [decode(column, str(path)) for column in cells.names(*picks)]
+    return [cells.numbers(pick) for pick in picks]
+
+
+def _rows(path: Path, asked: Sequence[str]) -> tuple[Cells, list[str] | None, dict[str, int], int, int]:
+    """The cells of a table, the names of its columns, notes, how many columns there are, and its first cell below."""
+    data = load(path)
     cells = scan(data, str(path), sep=_separator(data), comments=COMMENTS)
     rows = np.flatnonzero(np.diff(cells.line_start))
     if rows.size == 0:
@@ -39,15 +66,8 @@ def read(path: Path, *, base: int | None = None, columns: Sequence[str] | None =
         at = int(uneven[0])
         cells.refuse_line(int(rows[at]), f"{width[at]} cells, but the first row has {width[0]}")
     count = int(width[0])
-    names, notes = _header(cells, count, columns)
-    first = count if names is not None else 0
-    source, target, weight = choose_columns(str(path), count, names, columns)
-    picks = [slice(first + column, None, count) for column in (source, target)]
-    tail, head = _ids(cells, *picks)
-    if tail.dtype.kind in "SO" and all((cells.kind[pick] < BIG).all() for pick in picks):
-        notes["padded"] = sum(int(np.count_nonzero(cells.padded[pick])) for pick in picks)
-    values = None if weight is None else cells.numbers(slice(first + weight, None, count))
-    return replace(make_edges(tail, head, values, base=base, where=str(path)), notes=notes)
+    names, notes = _header(cells, count, asked)
+    return cells, names, notes, count, count if names is not None else 0
 
 
 def _separator(data: bytes) -> str:
@@ -57,7 +77,7 @@ def _separator(data: bytes) -> str:
     return next((sep for sep in ",;\t" if sep.encode() in bare), "")
 
 
-def _header(cells: Cells, count: int, columns: Sequence[str] | None) -> tuple[list[str] | None, dict[str, int]]:
+def _header(cells: Cells, count: int, asked: Sequence[str]) -> tuple[list[str] | None, dict[str, int]]:
     """The names in the first row, None where it is an edge, and a note where that is a guess.
 
     The row is a header where it has a name that was asked for, and where all of it is text and either two of the names
@@ -68,7 +88,7 @@ def _header(cells: Cells, count: int, columns: Sequence[str] | None) -> tuple[li
     if not (above == TEXT).any():
         return None, {}
     names = decode(cells.names(slice(count))[0], cells.where).tolist()
-    if columns is not None and set(names) & set(columns):
+    if set(names) & set(asked):
         return names, {}
     ends = well_known(names)
     if (above != TEXT).any():
@@ -95,18 +115,29 @@ def write(graph: Graph, path: Path) -> None:
     ``.csv`` and ``.tsv`` get a header, the others blanks and none. A table has no room for isolated vertices. What
     would not read back is refused.
     """
-    suffix = next(suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz")
-    sep = {".csv": ",", ".tsv": "\t"}.get(suffix, " ")
+    sep = separator_of(path)
     if sep == " " and graph.m == 0:
-        raise TrothError(f"a graph without edges is an empty {suffix} file, which nothing reads: write .csv or .mtx")
+        raise TrothError("a graph without edges is an empty file, which nothing reads: write .csv or .mtx")
     check_ids(graph)
     with create_binary(path) as stream:
-        if sep != " ":
-            stream.write(f"source{sep}target{sep}weight\n".encode())
-        for source, target, weight in edge_chunks(graph):
-            columns = [_quoted(to_cells(column)) for column in (source, target, weight)]
-            tails = np.tile(np.frombuffer(f"{sep}{sep}\n".encode(), np.uint8), len(source))
-            stream.write(join_cells(stack_cells(columns), tails))
+        write_rows(stream, sep, ("source", "target", "weight") if sep != " " else (), edge_chunks(graph))
+
+
+def separator_of(path: Path) -> str:
+    """What stands between the cells of a file by its extension."""
+    suffix = next(suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz")
+    return {".csv": ",", ".tsv": "\t"}.get(suffix, " ")
+
+
+def write_rows(stream: Any, sep: str, header: Sequence[str], chunks: Iterable[Sequence[np.ndarray]]) -> None:
+    """Write columns that come some rows at a time, below a header if there is one."""
+    if header:
+        stream.write((sep.join(header) + "\n").encode())
+    parts = ([column[at : at + CHUNK] for column in chunk] for chunk in chunks for at in range(0, len(chunk[0]), CHUNK))
+    for part in parts:
+        columns = [_quoted(to_cells(column)) for column in part]
+        ends = np.frombuffer((sep * (len(columns) - 1) + "\n").encode(), np.uint8)
+        stream.write(join_cells(stack_cells(columns), np.tile(ends, len(part[0]))))
 
 
 def check_ids(graph: Graph, typed: bool = False) -> None:

@@ -20,7 +20,7 @@ from troth.cpu.checks import BLOCK
 from troth.errors import TrothError
 from troth.graph import Graph
 from troth.mpi.loading import from_graph
-from troth.ranks.checks import RankChecks, in_order, matched_weight
+from troth.ranks.checks import RankChecks, held_by_smaller, in_order, matched_weight
 from troth.ranks.exchange import barrier, sum_over
 from troth.ranks.graph import DistGraph
 from troth.ranks.job import agreeing, ending_the_job
@@ -93,6 +93,30 @@ class DistMatching:
             part = np.empty(counts[rank], np.int32)
             comm.Recv(part, rank)
             yield part
+
+    def pairs(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The pairs in the order of the smaller vertex, part by part, on rank 0; all ranks together.
+
+        Yields
+        ------
+        tuple of ndarray
+            Smaller vertices, larger vertices and weights; nothing on the other ranks.
+        """
+        comm, (part, counts) = self.graph.comm, _blocks(self.graph, self.mate)
+        weights = in_order(self.graph, held_by_smaller(self.graph, self.mate).view(self.graph.weights.dtype))
+        if comm.rank:
+            comm.Send(part, 0)
+            comm.Send(weights, 0)
+            return
+        first = 0
+        for rank in range(comm.size):
+            if rank:
+                part, weights = np.empty(counts[rank], np.int32), np.empty(counts[rank], self.graph.weights.dtype)
+                comm.Recv(part, rank)
+                comm.Recv(weights, rank)
+            smaller = np.flatnonzero(part > np.arange(first, first + len(part)))
+            yield smaller + first, part[smaller].astype(np.int64), weights[smaller]
+            first += len(part)
 
 
 def _blocks(graph: DistGraph, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from troth.errors import TrothError
+from troth.files import shortened
 from troth.inputs import Edges, first_rounded
 from troth.names import object_array, text_array
 from troth.neighbours.scipy import rows_to_scipy
+from troth.words import did_you_mean, means_cost
 
 if TYPE_CHECKING:
     import networkx
 
 
-def networkx_to_edges(G: Any, weight: str = "weight") -> Edges:
+def networkx_to_edges(G: Any, weight: str | None = None) -> Edges:
     """Edges of a NetworkX ``Graph`` or ``MultiGraph``, vertices in the order of ``G.nodes``.
 
     Parameters
@@ -24,7 +26,8 @@ def networkx_to_edges(G: Any, weight: str = "weight") -> Edges:
     G
         an undirected graph; parallel edges stay, loops too (the gate deals with both)
     weight
-        the edge attribute that holds weights; an edge without it weighs 1, and if none has it the graph is a pattern
+        the edge attribute that holds weights, which some edge has; by default "weight", and if no edge has that the
+        graph is a pattern. An edge without it weighs 1
 
     Examples
     --------
@@ -37,11 +40,16 @@ def networkx_to_edges(G: Any, weight: str = "weight") -> Edges:
     where = "the NetworkX graph"
     if G.is_directed():
         raise TrothError(f"{where} is directed, and matchings are of undirected graphs: give G.to_undirected()")
-    nodes, n = list(G), len(G)
+    name, nodes, n = "weight" if weight is None else weight, list(G), len(G)
     row, col = ends_of(G, {node: v for v, node in enumerate(nodes)})
-    values = [value for *_, value in G.edges(data=weight)]
+    weights = _weights([value for *_, value in G.edges(data=name)], G, name)
+    if weights is None and weight is not None and len(row):
+        there = sorted({str(key) for *_, attributes in G.edges(data=True) for key in attributes})
+        known = f"there are {shortened(', '.join(there), 100)}" if there else "edges have none"
+        raise TrothError(f"{where}: no edge has the attribute {weight!r}{did_you_mean(weight, there)}; {known}")
     ids = None if nodes == list(range(n)) else _names(nodes)
-    return Edges(row, col, _weights(values, G, weight), n, ids, where)
+    cost = f"attribute {name!r} is a cost by its name" if weights is not None and means_cost(name) else None
+    return Edges(row, col, weights, n, ids, where, cost=cost)
 
 
 def ends_of(G: Any, number: dict[Any, int]) -> np.ndarray:

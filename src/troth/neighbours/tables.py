@@ -2,16 +2,18 @@
 
 The rules are the same for a file and for a pandas, polars or pyarrow table in memory:
 
-- two columns are the ends of an edge, a third one is its weight. More columns, or another order, need names: those of
-  ``columns=``, or well-known ones such as source, target, weight;
-- ids are whole numbers from ``base`` on, or text, which takes no ``base``. If numbers are left out, or the ids are
-  text, the vertices are numbered in the order of their ids and ``Edges.ids`` keeps the ids.
+- names say which columns are meant: those of ``columns=``, or well-known ones such as source, target, weight. Any other
+  names are refused, for they may be those of features. Where there are no names, as in a file without a header, two
+  columns are the ends of an edge and a third one is its weight;
+- ids are whole numbers from ``base`` on, or text, which takes no ``base``. If numbers are left out, or do not start at
+  0, or the ids are text, the vertices are numbered in the order of their ids and ``Edges.ids`` keeps the ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,19 +23,47 @@ from troth.errors import TrothError
 from troth.files import refusing, shortened
 from troth.inputs import Edges
 from troth.names import number_names, text_array
+from troth.words import did_you_mean, means_cost
 
 ENDS = (
     ("source", "target"),
+    ("sourceid", "targetid"),
+    ("sourcenode", "targetnode"),
     ("src", "dst"),
+    ("src", "dest"),
+    ("src", "tgt"),
+    ("srcid", "dstid"),
     ("from", "to"),
+    ("fromid", "toid"),
+    ("fromnode", "tonode"),
+    ("fromnodeid", "tonodeid"),
+    ("origin", "destination"),
     ("u", "v"),
     ("i", "j"),
     ("row", "col"),
     ("row", "column"),
     ("node1", "node2"),
-    ("start", "end"),
+    ("nodea", "nodeb"),
+    ("vertex1", "vertex2"),
+    ("id1", "id2"),
+    ("tail", "head"),
 )
-WEIGHT = ("weight", "weights", "w", "value", "val", "score", "similarity", "distance", "count")
+WEIGHT = (
+    "w",
+    "wt",
+    "value",
+    "values",
+    "val",
+    "data",
+    "count",
+    "counts",
+    "freq",
+    "frequency",
+    "affinity",
+    "profit",
+    "gain",
+)
+WEIGHT_ENDING = ("weight", "weights", "score", "similarity", "strength")  # also of longer names, such as edge_weight
 PACKAGES = ("pandas", "polars", "pyarrow")
 
 
@@ -47,7 +77,19 @@ def well_known(names: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _plain(name: str) -> str:
-    return name.strip().lower().replace("_", "")
+    return name.strip().lower().replace("_", "").replace(" ", "").replace("-", "")
+
+
+def _is_weight(name: str) -> bool:
+    """Whether a column's name says that it is the weight, or a cost."""
+    return _plain(name) in WEIGHT or _plain(name).endswith(WEIGHT_ENDING) or means_cost(name)
+
+
+def cost_of(names: Sequence[str] | None, weight: int | None) -> str | None:
+    """What ``Edges.cost`` says of a column: that it is one of costs, where its name means that."""
+    if names is None or weight is None or not means_cost(names[weight]):
+        return None
+    return f"column {names[weight]!r} is a cost by its name"
 
 
 def check_columns(columns: Sequence | None) -> list[str] | None:
@@ -64,33 +106,61 @@ def check_columns(columns: Sequence | None) -> list[str] | None:
 
 
 def choose_columns(
-    where: str, count: int, names: Sequence[str] | None, columns: Sequence[str] | None
+    where: str,
+    count: int,
+    names: Sequence[str] | None,
+    columns: Sequence[str] | None,
+    weight: str | None = None,
 ) -> tuple[int, int, int | None]:
     """Positions of source, target and weight (None where there is none) among ``count`` columns.
 
+    ``columns`` and ``weight`` are the names that the user gave.
+
     >>> choose_columns("example", 4, ["day", "Weight", "from", "to"], None)
     (2, 3, 1)
+    >>> choose_columns("example", 4, ["day", "Weight", "from", "to"], None, "day")
+    (2, 3, 0)
     """
+    if weight is not None:
+        if columns is not None and len(columns) == 3 and columns[2] != str(weight):
+            raise TrothError(f"{where}: columns={tuple(columns)} and weight={weight!r} name two weights; leave one")
+        if columns is not None:
+            columns = [*columns[:2], str(weight)]
     if columns is not None:
         return _named_columns(where, names, columns)
     if count < 2:
         raise TrothError(f"{where}: one column; a table of edges has source, target and, if any, weight")
-    ends = well_known(names) if names is not None else None
-    if names is None or ends is None:
+    if names is None:
+        if weight is not None:
+            raise TrothError(f"{where}: weight={weight!r} was asked for, but the table has no header")
         if count > 3:
-            shown = f" ({_shown(names)})" if names is not None else ""
-            raise TrothError(
-                f"{where}: {count} columns{shown}; name those meant, such as columns=('source', 'target', 'weight')"
-            )
+            raise TrothError(f"{where}: {count} columns and no header; a table of edges has two or three, or names")
         return 0, 1, (2 if count == 3 else None)
+    ends = well_known(names)
+    if ends is None:
+        raise TrothError(
+            f"{where}: its columns {_shown(names)} are not named as edges are (source, target, weight): name those "
+            f"meant, {_remedy(names)}; to pair similar rows of a table, call troth.pair_rows"
+        )
     for end in ends:
         if sum(_plain(name) == _plain(names[end]) for name in names) > 1:
             raise TrothError(f"{where}: more than one column is called {names[end]!r}; rename the others")
+    if weight is not None:
+        return _named_columns(where, names, [names[ends[0]], names[ends[1]], str(weight)])
     rest = [i for i in range(count) if i not in ends]
-    weight = [i for i in rest if names[i].strip().lower() in WEIGHT] if len(rest) > 1 else rest
-    if len(weight) > 1 or (rest and not weight):
-        raise TrothError(f"{where}: which column is the weight? Name it: columns=('source', 'target', 'weight')")
-    return *ends, (weight[0] if weight else None)
+    found = [i for i in rest if _is_weight(names[i])]
+    if len(found) > 1 or (rest and not found):
+        chosen = [names[ends[0]], names[ends[1]], names[(found or rest)[0]]]
+        open_ = _shown([names[i] for i in found or rest])
+        asked = f"is {open_} the weight?" if len(found or rest) == 1 else f"which of {open_} is the weight?"
+        raise TrothError(f"{where}: {asked} Name it, {_remedy(chosen)}, or the two ends alone if edges have none")
+    return *ends, (found[0] if found else None)
+
+
+def _remedy(names: Sequence[str]) -> str:
+    """How to name columns, in Python and on the command line."""
+    chosen = tuple(names[:3]) if len(names) <= 3 else ("source", "target", "weight")
+    return shortened(f"as in columns={chosen!r} or --columns {','.join(chosen)}", 200)
 
 
 def _named_columns(where: str, names: Sequence[str] | None, columns: Sequence[str]) -> tuple[int, int, int | None]:
@@ -98,7 +168,8 @@ def _named_columns(where: str, names: Sequence[str] | None, columns: Sequence[st
         raise TrothError(f"{where}: columns={tuple(columns)} were asked for, but the table has no header")
     for name in columns:
         if list(names).count(name) != 1:
-            raise TrothError(f"{where}: column {name!r} is not there, or not once; there are {_shown(names)}")
+            hint = "" if name in names else did_you_mean(name, names)
+            raise TrothError(f"{where}: column {name!r} is not there, or not once{hint}; there are {_shown(names)}")
     source, target, *weight = (list(names).index(name) for name in columns)
     return source, target, (weight[0] if weight else None)
 
@@ -132,7 +203,7 @@ def make_edges(
         used = np.zeros(n, bool)
         used[source] = used[target] = True
         if used.all():
-            return Edges(source, target, weight, n, None, where, first)
+            return Edges(source, target, weight, n, np.arange(first, n + first) if first else None, where, first)
         ids, number = np.flatnonzero(used), np.cumsum(used) - 1
         return Edges(number[source], number[target], weight, len(ids), ids + first, where, first)
     ids, number = np.unique(np.concatenate((source, target)), return_inverse=True)
@@ -184,20 +255,26 @@ def package_of(table: Any) -> str:
 
 
 def table_to_edges(
-    table: Any, columns: Sequence[str] | None = None, base: int | None = None, where: str | None = None
+    table: Any,
+    columns: Sequence[str] | None = None,
+    base: int | None = None,
+    where: str | None = None,
+    weight: str | None = None,
 ) -> Edges:
     """Edges of a pandas or polars data frame or a pyarrow table, one row an edge.
 
     Parameters
     ----------
     table
-        two columns, three, or more with names that tell which are meant
+        with names that tell which columns are meant
     columns
         names of source, target and, if any, weight
     base
         the number of the first vertex where ids are numbers, 0 or 1
     where
         what messages call the table
+    weight
+        the name of the weight, where that alone is to be said
 
     Examples
     --------
@@ -210,19 +287,37 @@ def table_to_edges(
     where = where or f"the {package} table"
     if not package or not hasattr(table, "shape") or not hasattr(table, "columns"):  # a lazy frame has no shape
         raise TrothError(f"{type(table).__name__} is not a table: give a pandas or polars DataFrame or a pyarrow Table")
-    names = [str(name) for name in (table.schema.names if package == "pyarrow" else table.columns)]
-    source, target, weight = choose_columns(where, len(names), names, check_columns(columns))
+    names = _names(table, package)
+    source, target, value = choose_columns(where, len(names), names, check_columns(columns), weight)
+    values = None if value is None else _checked(table, package, value, _weights, where)
+    tail, head = (_checked(table, package, place, _ids, where) for place in (source, target))
+    return replace(make_edges(tail, head, values, base=base, where=where), cost=cost_of(names, value))
 
-    def column(place: int, checked: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        with refusing(f"{where}: column {names[place]!r}", Exception):  # each package has exceptions of its own
-            return checked(_column(table, package, place))
 
-    values = None if weight is None else column(weight, _weights)
-    return make_edges(column(source, _ids), column(target, _ids), values, base=base, where=where)
+def ids_of_table(table: Any, where: str) -> list[np.ndarray]:
+    """The two columns of ids; nothing else is looked at."""
+    package = package_of(table)
+    names = _names(table, package)
+    ends = choose_columns(where, len(names), names, None)[:2]
+    return [_checked(table, package, place, _ids, where) for place in ends]
+
+
+def _names(table: Any, package: str) -> list[str]:
+    return [str(name) for name in (table.schema.names if package == "pyarrow" else table.columns)]
+
+
+def _checked(table: Any, package: str, place: int, check: Callable[[np.ndarray], np.ndarray], where: str) -> np.ndarray:
+    """One column as an array that has passed a check."""
+    with refusing(
+        f"{where}: column {_names(table, package)[place]!r}", Exception
+    ):  # packages have exceptions of their own
+        return check(_column(table, package, place))
 
 
 def _ids(column: np.ndarray) -> np.ndarray:
-    """A column of ids: numbers as they are, objects as text that is empty where there is none."""
+    """A column of ids: whole numbers as they are, objects as text that is empty where there is none."""
+    if column.dtype.kind == "f" and not np.isnan(column).any():  # NaN: an id is missing, which make_edges says
+        raise ValueError(f"ids are whole numbers or text, not {column.dtype}: convert them, as by .astype(int)")
     if column.ndim == 1 and column.dtype.kind != "O":
         return column
     with suppress(ValueError):  # of bytes that are no text

@@ -73,9 +73,14 @@ def in_order(graph: DistGraph, values: np.ndarray) -> np.ndarray:
 
 def matched_weight(graph: DistGraph, mate: np.ndarray) -> int | float:
     """The weight of a whole matching from the mates of the own vertices, which are known to be neighbours."""
+    return add_held(graph, held_by_smaller(graph, mate))
+
+
+def held_by_smaller(graph: DistGraph, mate: np.ndarray) -> np.ndarray:
+    """The bits of the weight that each own vertex holds whose mate is larger, 0 of all others."""
     held = np.zeros(graph.owned, weight_bits(graph.weights).dtype)
     hold_smaller(part_of(graph), mate, held)
-    return add_held(graph, held)
+    return held
 
 
 def add_held(graph: DistGraph, held: np.ndarray) -> int | float:

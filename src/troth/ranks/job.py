@@ -22,6 +22,8 @@ from troth.errors import TrothError
 ACCIDENT, INTERRUPTED = 3, 128 + 2  # exit codes beside 2, the refusal's
 # Where mpiexec (Hydra, PMIx, Open MPI) and srun say which of the processes that they started this one is.
 RANK = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+# And how many they started. SLURM_NTASKS is not among them: it is that of an allocation, in which a shell runs alone.
+SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
 PATIENCE = 5.0  # seconds for a launcher to read what a rank has said
 
 
@@ -59,6 +61,20 @@ def launched_rank() -> str | None:
         None where it was started alone.
     """
     return next((os.environ[name] for name in RANK if name in os.environ), None)
+
+
+def launched_together() -> str | None:
+    """The variable of the environment by which mpiexec or srun says that it started more processes than this one.
+
+    Returns
+    -------
+    str or None
+        As in "PMI_SIZE=2"; None where it was started alone.
+    """
+    said = next(((name, os.environ[name]) for name in SIZE if name in os.environ), None)
+    if launched_rank() is None or said is None or not said[1].isdecimal() or int(said[1]) < 2:
+        return None
+    return "=".join(said)
 
 
 class AgreedError(TrothError):
