@@ -242,12 +242,20 @@ def _bent(lines: np.ndarray, places: np.ndarray, reach: float) -> list[np.ndarra
     """
     bent = []
     for start, end in lines:
-        strangers = places[(places != start).any(axis=1) & (places != end).any(axis=1)]
+        far = np.linalg.norm(end - start) + reach  # of the middle: no curve goes farther
+        near = places[np.linalg.norm(places - (start + end) / 2, axis=1) < far]
+        strangers = near[(near != start).any(axis=1) & (near != end).any(axis=1)]
         ends = np.linalg.norm(strangers[:, None] - [start, end], axis=2).min(axis=1, initial=np.inf)
         wanted = np.minimum(reach, 0.9 * ends)
-        curves = [_curve(start, end, bend) for bend in BENDS]
-        clear = [float((_distance(strangers, curve) / wanted).min(initial=1.0)) for curve in curves]
-        bent.append(curves[int(np.argmax(clear))])
+        best, most = np.array([start, end]), 0.0
+        for bend in BENDS:
+            curve = _curve(start, end, bend)
+            clear = float((_distance(strangers, curve) / wanted).min(initial=1.0))
+            if clear > most:
+                best, most = curve, clear
+            if most >= 1:
+                break
+        bent.append(best)
     return bent
 
 
