@@ -145,7 +145,7 @@ def test_the_list_has_nothing_that_is_not_there():
 def test_named_extras_exist():
     with (ROOT / "pyproject.toml").open("rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]
-    named = ",".join(words for name in DOCUMENTS for words in re.findall(r"troth\[([\w,]+)\]", text(name)))
+    named = ",".join(words for name in DOCUMENTS for words in re.findall(r"(?:troth|\"\.)\[([\w,]+)\]", text(name)))
     assert set(named.split(",")) <= set(extras)
 
 

@@ -352,6 +352,11 @@ addEventListener("keydown", (event) => {
 addEventListener("keyup", (event) => {
   if (event.key === " " && event.target.tagName === "BUTTON") event.preventDefault(); // else it would also be a click
 });
+// Who asked for little motion gets no flicker: only the slower paces, and the slowest to begin with.
+if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
+  for (const choice of [...$("pace").options]) if (Number(choice.value) < 1000) choice.remove();
+  $("pace").selectedIndex = 0;
+}
 const wanted = () => Math.round(Number(location.hash.slice(1))) - 1 || 0;
 addEventListener("hashchange", () => go(wanted()));
 
