@@ -303,7 +303,7 @@ def test_stats():
     calls = []
     order = order_of(graph)
     context = Context(progress=lambda *call: calls.append(call))
-    _, stats, seconds = handshake.run(graph.to("cuda"), order, context)
+    _, stats, seconds, _ = handshake.run(graph.to("cuda"), order, context)
     assert json.loads(json.dumps(stats)) == stats
     assert set(seconds) == {"kernels", "scan", "collate", "check", "mark", "sum", "pack"}
     assert all(spent > 0 for spent in seconds.values())
