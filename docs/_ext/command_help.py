@@ -58,7 +58,7 @@ class Help(SphinxDirective):
                 shown.append(terms)
 
         shown: list[nodes.Node] = []
-        command.format_help(context, Page())
+        command.format_help(context, Page(width=1000))  # wide, so that nothing is cut short
         return shown
 
 
