@@ -303,10 +303,11 @@ def area(path: str) -> float:
 
 def test_owners_are_regions(player):
     pytest.importorskip("mpi4py")
-    graph = troth.read("grid:rows=3,cols=4")
-    shown = player(steps(graph, algorithm="async-poll", ranks=2))
+    graph = "grid:rows=3,cols=4"
+    shown = player(steps(graph, algorithm="async-poll", ranks=2), width=390)
     shown.press("End")
     assert shown.mates() == troth.match(graph, device="cpu").mate.tolist()
+    assert shown.js(f"{OVERLAPS}('.rank')") == [0, 0, 0]
     cells = "[...document.querySelectorAll('.region')].map((group) => group.childElementCount)"
     assert shown.js(cells)[:3] == [6, 6, 0]
     labels = shown.js("[...document.querySelectorAll('.rank')].map((label) => label.textContent)")

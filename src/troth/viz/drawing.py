@@ -90,7 +90,6 @@ def draw(
     u, v, weights = edges_of(graph)
     matched = mate[u] == v
     ax = _new_axes(places) if ax is None else ax
-    _frame(ax, places)
     if title is None and matching is not None:
         pairs = int(np.count_nonzero(mate >= 0)) // 2
         digits = "," if isinstance(weight, int) else ",.6g"
@@ -98,8 +97,7 @@ def draw(
     ax.set_title(title or "", color=INK)
     if legend:
         _legend(ax, matching is not None, bool((mate < 0).any()), weights, matched)
-    cast("Figure", ax.figure).draw_without_rendering()  # what follows counts in points of the axes as laid out
-
+    _frame(ax, places)
     room, least = _room(ax, places)
     named = (graph.n <= NAMED and room >= READABLE) if labels is None else labels
     names = [str(v if graph.ids is None else graph.ids[v]) for v in range(graph.n)] if named else []
@@ -160,12 +158,18 @@ def _box(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _frame(ax: Any, places: np.ndarray) -> None:
-    """Equal scales and no axes."""
-    ax.set_aspect("equal")
+    """Lay the axes out, with what stands about them, and put the drawing into their middle with equal scales.
+
+    Limits are widened until the drawing fills the axes' box: axes that shrank instead would confuse the layout.
+    """
     ax.axis("off")
-    middle, half = _box(places)
+    ax.figure.draw_without_rendering()
+    (middle, half), box = _box(places), ax.get_window_extent()
+    sides = np.array([box.width, box.height])
+    half = sides / max((sides / half).min(), 1e-9)
     ax.set_xlim(middle[0] - half[0], middle[0] + half[0])
     ax.set_ylim(middle[1] - half[1], middle[1] + half[1])
+    ax.set_aspect("equal")
 
 
 def _legend(ax: Any, told: bool, free_ones: bool, weights: np.ndarray, matched: np.ndarray) -> None:
