@@ -347,6 +347,16 @@ def _tidy_numbers(axis: Any) -> None:
         while _overlap(axis) and (steps := next(fewer, None)):
             plain(axis, steps)
             axis.figure.draw_without_rendering()
+        while _is_bare(axis):  # at most until there is room for 1 and 10
+            low, high = sorted(axis.get_view_interval())
+            getattr(axis.axes, f"set_{axis.axis_name}lim")(low / 1.25, high * 1.25)
+            axis.figure.draw_without_rendering()
+
+
+def _is_bare(axis: Any) -> bool:
+    """Whether a logarithmic axis has no two numbers, though they are not left out on purpose; the figure is drawn."""
+    wanted = axis.get_scale() == "log" and axis.get_tick_params().get(f"label{AT[axis.axis_name]}", True)
+    return wanted and len(_label_boxes(axis)) < 2
 
 
 def _overlap(axis: Any) -> bool:
@@ -378,8 +388,7 @@ def crowded(figure: Figure) -> list[str]:
                 for label in (tick.label1, tick.label2)
             }
             found += [f"labels along {axis.axis_name} overlap"] if _overlap(axis) else []
-            bare = axis.get_scale() == "log" and axis.get_tick_params().get(f"label{AT[axis.axis_name]}", True)
-            found += [f"no two numbers along {axis.axis_name}"] if bare and len(_label_boxes(axis)) < 2 else []
+            found += [f"no two numbers along {axis.axis_name}"] if _is_bare(axis) else []
             out = any(box.x0 < paper.x0 or box.x1 > paper.x1 for box in _label_boxes(axis))
             found += [f"labels along {axis.axis_name} leave the figure"] if out else []
     for text in set(figure.findobj(Text)) - ticks:
