@@ -9,12 +9,12 @@ endif
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
-.PHONY: help demo test test-all lint docs bench report fuzz clean
+.PHONY: help demo test test-slow test-all lint docs bench report fuzz clean
 
 help:
 	@echo "make demo       match a graph of a million edges, verify it, draw a small one (demo/)"
-	@echo "make test       all tests"
-	@echo "make test-all   the same with style, types and layers, the site, the report, and a minute of damaged files"
+	@echo "make test       the tests, but for some that take long (make test-slow)"
+	@echo "make test-all   all of them, with style, types and layers, the site, the report, and a minute of damaged files"
 	@echo "make lint       style and types"
 	@echo "make docs       the site, with every warning an error: docs/_build/index.html"
 	@echo "make bench      measure on this machine: NAMES=... (default all), SIZE=tiny|small|full, OUTPUT=measured;"
@@ -46,10 +46,14 @@ demo: $(READY)
 	$(BIN)/troth verify demo/graph.csr demo/mates.txt --algorithm suitor
 
 # A few processes share the tests, in groups that tests/conftest.py makes and orders.
+SHARED := --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+	$(BIN)/python -m pytest $(SHARED) -m "not slow"
 
-test-all: lint test docs report fuzz
+test-slow: $(READY)
+	$(BIN)/python -m pytest $(SHARED) -m slow
+
+test-all: lint test test-slow docs report fuzz
 
 lint: $(READY)
 	$(BIN)/ruff check

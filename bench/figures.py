@@ -34,8 +34,10 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p", "h")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
 WIDTH, HEIGHT = 4.8, 3.5  # inches
+AT = {"x": "bottom", "y": "left"}  # where an axis has its numbers
 LETTERS = 11.0  # an inch holds, of the size of labels
 STEPS = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,))  # within a decade, of numbers that are written out
+SPANS = (8, 100, 1000, math.inf)  # of the axis, up to which these steps are taken
 
 
 def pyplot() -> Any:
@@ -112,12 +114,16 @@ def legend(ax: Axes, columns: int = 2) -> None:
 
 
 def legend_below(figure: Figure, columns: int = 2) -> None:
-    """One legend for all panels of a figure, below them."""
+    """One legend for all panels of a figure, below them; what stands alone is named in the title."""
     entries = {}
     for ax in figure.axes:
         for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(name, handle)
-    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, handlelength=2.8)
+    if len(entries) == 1:
+        (name,), ax = entries, figure.axes[0]
+        ax.set_title(f"{ax.get_title('left')} {name}".strip(), loc="left")
+    else:
+        figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, handlelength=2.8)
 
 
 def duration(seconds: float) -> str:
@@ -158,7 +164,7 @@ def plain(axis: Any, steps: Sequence[float] | None = None) -> None:
     from matplotlib.ticker import LogLocator, NullLocator
 
     low, high = sorted(axis.get_view_interval())
-    steps = steps or (STEPS[-1] if high > 100 * low else STEPS[1] if high > 8 * low else STEPS[0])
+    steps = steps or next(some for some, span in zip(STEPS, SPANS, strict=True) if high <= span * low)
     axis.set_major_locator(LogLocator(subs=steps))
     axis.set_major_formatter(_written_out)
     if len(steps) > 1:
@@ -275,7 +281,8 @@ def shares(ax: Axes, values: Mapping[str, Mapping[str, float]]) -> None:
         parts = {row: 100 * found.get(name, 0.0) / sum(found.values()) for row, found in values.items()}
         hatch = HATCHES[number % len(HATCHES)]
         look = {"color": mark["color"], "hatch": hatch, "edgecolor": PAPER}
-        ax.barh(list(parts), list(parts.values()), 0.7, left=list(before.values()), label=name, **look)
+        told = name if any(parts.values()) else None  # a share that nobody has is not in the legend
+        ax.barh(list(parts), list(parts.values()), 0.7, left=list(before.values()), label=told, **look)
         before = {row: before[row] + part for row, part in parts.items()}
     ax.invert_yaxis()
     ax.grid(False, axis="y")
@@ -340,6 +347,16 @@ def _tidy_numbers(axis: Any) -> None:
         while _overlap(axis) and (steps := next(fewer, None)):
             plain(axis, steps)
             axis.figure.draw_without_rendering()
+        while _is_bare(axis):  # at most until there is room for 1 and 10
+            low, high = sorted(axis.get_view_interval())
+            getattr(axis.axes, f"set_{axis.axis_name}lim")(low / 1.25, high * 1.25)
+            axis.figure.draw_without_rendering()
+
+
+def _is_bare(axis: Any) -> bool:
+    """Whether a logarithmic axis has no two numbers, though they are not left out on purpose; the figure is drawn."""
+    wanted = axis.get_scale() == "log" and axis.get_tick_params().get(f"label{AT[axis.axis_name]}", True)
+    return wanted and len(_label_boxes(axis)) < 2
 
 
 def _overlap(axis: Any) -> bool:
@@ -358,7 +375,7 @@ def _label_boxes(axis: Any) -> list[Any]:
 
 
 def crowded(figure: Figure) -> list[str]:
-    """What cannot be read in a figure: labels of ticks that overlap, and text that leaves the paper."""
+    """What cannot be read in a figure: axes without numbers, labels that overlap, and text that leaves the paper."""
     from matplotlib.text import Text
 
     figure.draw_without_rendering()
@@ -371,6 +388,7 @@ def crowded(figure: Figure) -> list[str]:
                 for label in (tick.label1, tick.label2)
             }
             found += [f"labels along {axis.axis_name} overlap"] if _overlap(axis) else []
+            found += [f"no two numbers along {axis.axis_name}"] if _is_bare(axis) else []
             out = any(box.x0 < paper.x0 or box.x1 > paper.x1 for box in _label_boxes(axis))
             found += [f"labels along {axis.axis_name} leave the figure"] if out else []
     for text in set(figure.findobj(Text)) - ticks:

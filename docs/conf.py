@@ -11,9 +11,9 @@ import troth
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "_ext"))
-# {program-output} and the MPI pages find `troth` and `mpiexec` where this Python has its own.
+# The MPI pages find `mpiexec` where this Python has its own.
 os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
-os.environ["COLUMNS"] = "100"
+os.environ["COLUMNS"] = "72"  # what a column of the site holds on a laptop
 os.environ["NETWORKX_WARNINGS_TO_IGNORE"] = "cache"  # examples/coappearances.py converts a graph on purpose
 
 project, author = "troth", "The troth developers"
@@ -30,6 +30,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.programoutput",
     "matplotlib.sphinxext.plot_directive",
+    "command_help",
     "play",
 ]
 exclude_patterns = ["_build"]

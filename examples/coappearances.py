@@ -19,5 +19,6 @@ for u, v in sorted(m.edges().tolist(), key=lambda pair: -G.edges[pair]["weight"]
 optimum = sum(G.edges[pair]["weight"] for pair in nx.max_weight_matching(G))
 print(f"{m.weight} chapters in all, where the optimum has {optimum}")
 
-troth.draw(G, m, labels=True)
+figure, ax = plt.subplots(figsize=(10, 10), layout="constrained")
+troth.draw(G, m, ax=ax, labels=True)
 plt.show()

@@ -9,8 +9,8 @@ import sys
 
 import troth
 
-g = troth.generate("delaunay", n=400, seed=3, weights="exponential")
-m = troth.match(g, certify=True)
+graph = "delaunay:n=400,seed=3,weights=exponential"  # drawn at its own points
+m = troth.match(graph, certify=True)
 name = sys.argv[1] if len(sys.argv) > 1 else "matching.png"
-troth.draw(g, m).savefig(name, dpi=150, bbox_inches="tight")
+troth.draw(graph, m).savefig(name, dpi=150, bbox_inches="tight")
 print(f"{m}\n{name}: its matched edges in bold, wider lines for heavier edges")

@@ -52,7 +52,7 @@ MADE = {"figures/", "claims.json"}  # named in documents as what `python -m benc
 ELSEWHERE = {"docs/ecosystem.md"}  # its python blocks: section by section, by tests/interop/test_ecosystem.py
 WITH_THE_JOBS = {"docs/cluster.md"}  # its commands: by tests/mpi/test_mpi.py, which also looks at the mates
 EXPLAINED = {"docs/files.md", "docs/cluster.md"}  # comments there say what the print is for
-PAGES = {"{toctree}", "{include}", "{play}", "{program-output}", "{eval-rst}"}  # what Sphinx does, in `make docs`
+PAGES = {"{toctree}", "{include}", "{play}", "{help}", "{program-output}", "{eval-rst}"}  # by Sphinx, in `make docs`
 
 BLOCK = re.compile(r"^```(\{?[\w-]*\}?)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIGURE = re.compile(r"^\.\. plot::\n((?:   .*\n|\n)+)", re.MULTILINE)
@@ -145,7 +145,7 @@ def test_the_list_has_nothing_that_is_not_there():
 def test_named_extras_exist():
     with (ROOT / "pyproject.toml").open("rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]
-    named = ",".join(words for name in DOCUMENTS for words in re.findall(r"troth\[([\w,]+)\]", text(name)))
+    named = ",".join(words for name in DOCUMENTS for words in re.findall(r"(?:troth|\"\.)\[([\w,]+)\]", text(name)))
     assert set(named.split(",")) <= set(extras)
 
 

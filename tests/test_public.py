@@ -15,8 +15,20 @@ ClassDoc, FunctionDoc = docscrape.ClassDoc, docscrape.FunctionDoc
 
 PACKAGE = Path(troth.__file__).parent
 INTEROP = ("networkx", "networkx_info", "pyamg", "pyg", "scipy", "torch")
-GRAPHS = ("graph", "obj", "source", "family", "comm", "A", "G", "result", "name", "edge_index")  # what may come first
-THEN = ("matching", "path")  # what may come second
+GRAPHS = (
+    "graph",
+    "obj",
+    "source",
+    "family",
+    "comm",
+    "A",
+    "G",
+    "X",
+    "result",
+    "name",
+    "edge_index",
+)  # what may come first
+THEN = ("matching", "path", "groups")  # what may come second
 # Other packages call these, or have their like, and say what comes in which order.
 FOREIGN = {"graclus": 3, "can_run": 3, "should_run": 3}
 

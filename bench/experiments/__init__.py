@@ -33,6 +33,7 @@ OURS = {
     "gpu": ("goals", "engines", "types", "gate", "checks", "size"),
     "auction": ("cpu", "threads", "gpu"),
     "assign": ("weight", "cost"),
+    "pair": ("rows", "optimum"),
     "coarsen": ("goals", "types", "peers", "catalogue", "conserves"),
     "mpi": ("strong", "weak"),
 }

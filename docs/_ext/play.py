@@ -16,11 +16,10 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-import troth
 from troth.viz import steps
 
 FOLDER = "steps"
-FRAME = '<iframe class="steps" src="{0}" title="{1}, step by step" loading="lazy"></iframe>'
+FRAME = '<div class="steps"><iframe src="{0}" title="{1}, step by step" loading="lazy"></iframe></div>'
 
 
 class Play(SphinxDirective):
@@ -40,7 +39,7 @@ class Play(SphinxDirective):
         algorithm, graph = self.arguments[0], self.options["graph"]
         given = dict(word.split("=") for word in self.options.get("options", "").split())
         words = {name: self.options[name] for name in ("ties", "ranks") if name in self.options}
-        page = steps(troth.read(graph), algorithm=algorithm, name=graph, **words, **given)
+        page = steps(graph, algorithm=algorithm, name=graph, **words, **given)
         folder = Path(self.env.app.outdir) / FOLDER
         folder.mkdir(exist_ok=True)
         (folder / f"{algorithm}.html").write_text(page, encoding="utf-8")

@@ -14,8 +14,10 @@ from troth.api.coarsening import hierarchy as hierarchy
 from troth.api.opening import as_graph as as_graph
 from troth.api.opening import read as read
 from troth.api.opening import write as write
+from troth.api.pairing import pair_rows as pair_rows
 from troth.api.proof import Certificate as Certificate
 from troth.api.result import Matching as Matching
+from troth.api.row_pairs import RowPairs as RowPairs
 from troth.errors import TrothError as TrothError
 from troth.families import generate as generate
 from troth.graph import Graph as Graph
@@ -29,6 +31,7 @@ __all__ = [
     "Level",
     "Matching",
     "Report",
+    "RowPairs",
     "TrothError",
     "__version__",
     "as_graph",
@@ -39,6 +42,7 @@ __all__ = [
     "generate",
     "hierarchy",
     "match",
+    "pair_rows",
     "read",
     "strongest",
     "verify",

@@ -70,6 +70,34 @@ def test_crowded_finds_what_cannot_be_read(styled):
     assert "'outside' leaves the figure" in found
 
 
+@pytest.mark.parametrize("span", [(0.0013, 0.008), (1.1, 1.3), (12, 80), (0.00012, 0.019), (0.3, 3000), (65, 95)])
+def test_logarithmic_axes_have_numbers(styled, span):
+    figure, ax = figures.new()
+    figures.dots(ax, {"first": {"a": span[0], "b": span[1]}, "second": {"a": span[1], "b": span[0]}})
+    figures.tidy(figure)
+    assert not figures.crowded(figure)
+    ax.set_xticks([0.5 * sum(span)], ["one"])
+    ax.set_xticks([], minor=True)
+    assert "no two numbers along x" in figures.crowded(figure)
+
+
+def test_what_stands_alone_is_in_the_title_and_in_no_legend(styled):
+    for values, names, title in (
+        ({"a": [2.0, 1.0]}, [], "x against a"),
+        ({"a": [2.0, 1.0], "b": [3.0, 1.0]}, ["a", "b"], "x against"),
+    ):
+        figure, ax = figures.new()
+        figures.sorted_curves(ax, values)
+        ax.set_title("x against", loc="left")
+        figures.legend(ax)
+        assert [text.get_text() for legend in figure.legends for text in legend.get_texts()] == names
+        assert ax.get_title("left") == title
+    figure, ax = figures.new()
+    figures.shares(ax, {"row": {"few": 3.0, "none": 0.0, "many": 4.0}})
+    figures.legend(ax)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["few", "many"]
+
+
 def test_without_matplotlib_one_line_says_so(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(troth.TrothError, match=r"troth\[plot\]"):

@@ -20,7 +20,7 @@ def check(graph, seed, threads=1, **options):
     """Mates and fractions are those of the reference."""
     order = order_of(graph, seed=seed)
     mate, fractions = reference.blue_red(graph, order, seed, **options)
-    found, stats, _ = blue_red.run(graph, order, Context(threads, np.uint64(seed)), **options)
+    found, stats, *_ = blue_red.run(graph, order, Context(threads, np.uint64(seed)), **options)
     assert found.tolist() == mate.tolist()
     assert stats["fractions"] == fractions
     assert stats["rounds"] == len(fractions)

@@ -15,7 +15,7 @@ def run(graph, ties="hash", threads=None, **options):
 
 def test_slides_example_round_by_round():
     """d-e is met in the first loop; it wakes c, who finds a. Nobody is left to look again in the second round."""
-    mate, stats, _ = run(corpus("slides"), threads=1)
+    mate, stats, *_ = run(corpus("slides"), threads=1)
     assert mate.tolist() == [2, -1, 0, 4, 3]
     assert stats["rounds"] == 2
     assert stats["scans"] == 5 + 1 + 1  # every vertex, then c, then b
@@ -26,7 +26,7 @@ def test_slides_example_round_by_round():
 def test_a_chain_has_as_many_rounds_as_pairs(threads, presort):
     """Increasing weights: each pair frees one vertex, which wakes the next; rounds this small run on one thread."""
     graph = troth.generate("path", n=20001, weights="increasing")
-    mate, stats, _ = run(graph, threads=threads, presort=presort)
+    mate, stats, *_ = run(graph, threads=threads, presort=presort)
     assert mate.tolist() == [-1, *(v + 1 if v % 2 else v - 1 for v in range(1, 20001))]
     assert stats["rounds"] == 10000
     assert stats["scans"] == 20001 + 10000
@@ -35,7 +35,7 @@ def test_a_chain_has_as_many_rounds_as_pairs(threads, presort):
 def test_the_first_loop_matches_at_once():
     """Serially, a vertex that is processed sees who was matched before it: ties="low" on a path needs no rounds."""
     graph = troth.generate("path", n=1000, weights="unit")
-    mate, stats, _ = run(graph, "low", threads=1)
+    mate, stats, *_ = run(graph, "low", threads=1)
     assert mate.tolist() == [v ^ 1 for v in range(1000)]
     assert stats["scans"] == 1000
     assert stats["rounds"] == 1

@@ -92,9 +92,9 @@ def test_classes_that_no_sample_has_go_in_the_last_wave():
 def test_waves_look_less(monkeypatch, ties):
     graph = drawn(20_000, 200_000, equal(1, np.float32))
     order = order_of(graph, ties)
-    mate, waves, _ = run(graph, order, Context(1))
+    mate, waves, *_ = run(graph, order, Context(1))
     monkeypatch.setattr(suitor, "DENSE", graph.n)
-    same, plain, _ = run(graph, order, Context(1))
+    same, plain, *_ = run(graph, order, Context(1))
     assert mate.tolist() == same.tolist()
     assert 2 * waves["scans"] < plain["scans"]
 
@@ -176,7 +176,7 @@ def test_both_directions_of_visits(ties):
     """Equal weights and ids for priorities: one long chain of dependencies, visited from its right end."""
     check(grid(41, 43, lambda u, v: 5), ties, threads=(1, 4))
     mesh = troth.generate("grid", rows=200, cols=200, weights="unit")
-    mate, stats, _ = run(mesh, order_of(mesh, ties), Context(1))
+    mate, stats, *_ = run(mesh, order_of(mesh, ties), Context(1))
     assert stats["scans"] < 2 * mesh.n  # the other direction displaces nearly everyone
     assert mate.tolist() == troth.match(mesh, algorithm="greedy", ties=ties).mate.tolist()
 
@@ -199,14 +199,14 @@ def test_a_hundred_races_have_one_winner():
 @pytest.mark.parametrize("threads", [1, 4])
 def test_counts_are_plausible(threads):
     graph = drawn(4000, 30_000, lambda rng, m: rng.random(m))
-    mate, stats, seconds = run(graph, order_of(graph), Context(threads))
+    mate, stats, seconds, _ = run(graph, order_of(graph), Context(threads))
     assert set(stats) == {"proposals", "scans", "edges_read", "threads"}
     assert set(seconds) == {"propose", "mates"}
     assert np.count_nonzero(mate >= 0) <= stats["proposals"] <= 4 * graph.n
     assert graph.n <= stats["scans"] <= 4 * graph.n
     assert len(graph.indices) <= stats["edges_read"] <= 4 * len(graph.indices)
     assert stats["threads"] == threads
-    sorted_mate, sorted_stats, sorted_seconds = run(graph, order_of(graph), Context(threads), presort=True)
+    sorted_mate, sorted_stats, sorted_seconds, _ = run(graph, order_of(graph), Context(threads), presort=True)
     assert sorted_mate.tolist() == mate.tolist()
     assert sorted_stats["edges_read"] < stats["edges_read"]  # no entry is tried twice
     assert sorted_stats["edges_read"] >= np.count_nonzero(mate >= 0)
@@ -216,7 +216,7 @@ def test_counts_are_plausible(threads):
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_no_edges(n):
     for presort in (False, True):
-        mate, stats, _ = run(build([], n), order_of(build([], n)), Context(3), presort=presort)
+        mate, stats, *_ = run(build([], n), order_of(build([], n)), Context(3), presort=presort)
         assert mate.tolist() == [-1] * n
         assert (stats["scans"], stats["edges_read"]) == (0, 0)
 

@@ -76,7 +76,7 @@ def test_rounds_of_exchanges(polish):
 
 def test_rounds_without_a_limit():
     graph = drawn_with_hub(200, 900, uniform)
-    mate, counts, _ = run(graph.to("cuda"), order_of(graph), Context(), slack=0.0, rounds=None)
+    mate, counts, *_ = run(graph.to("cuda"), order_of(graph), Context(), slack=0.0, rounds=None)
     wanted = reference_auction.auction(graph, order_of(graph), slack=0.0, rounds=10**9)
     assert mate.get().tolist() == wanted.tolist()
     assert counts["rounds"] == reference_auction.auction_prices(graph, order_of(graph), slack=0.0, rounds=10**9)[2]
@@ -84,7 +84,7 @@ def test_rounds_without_a_limit():
 
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_no_edges(n):
-    mate, counts, seconds = run(build([], n).to("cuda"), order_of(build([], n)), Context())
+    mate, counts, seconds, _ = run(build([], n).to("cuda"), order_of(build([], n)), Context())
     assert (mate.get().tolist(), counts, seconds) == ([-1] * n, {"rounds": 0}, {"kernels": 0.0})
     assert auction.prices(build([], n).to("cuda"), order_of(build([], n))).tolist() == [0] * n
 

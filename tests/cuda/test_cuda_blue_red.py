@@ -32,7 +32,7 @@ def check(graph, seed=0, ties="hash", small=(MANY, ONE), **options):
     for most in small:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blue_red, "SMALL", most)
-            found, stats, seconds = blue_red.run(there, same, Context(seed=np.uint64(seed)), **options)
+            found, stats, seconds, _ = blue_red.run(there, same, Context(seed=np.uint64(seed)), **options)
         assert found.dtype == np.int32
         assert found.get().tolist() == mate.tolist()
         assert stats["fractions"] == fractions

@@ -22,7 +22,7 @@ def check(graph: Graph, ties: str = "hash", seed: int = 0) -> dict:
     """The reference's mates; returns the counts."""
     order = order_of(graph, ties, seed)
     there = graph.to("cuda")
-    mate, stats, seconds = run(there, on_device(order, there.device), Context())
+    mate, stats, seconds, _ = run(there, on_device(order, there.device), Context())
     assert mate.dtype == np.int32
     assert mate.get().tolist() == reference.greedy(graph, order).tolist()
     assert set(stats) == {"rounds"}

@@ -66,7 +66,7 @@ def check(graph: Graph, ties: str = "hash", seed: int = 0, wanted: list | None =
             mate = run(there, order, Context()).mates
         assert mate.dtype == np.int32
         assert mate.get().tolist() == wanted, name
-    mate, counts, seconds = run(there, order, Context(), variant="plain")
+    mate, counts, seconds, _ = run(there, order, Context(), variant="plain")
     assert (mate.dtype, counts, set(seconds)) == (np.int32, {"variant": "plain"}, {"kernels"})
     assert mate.get().tolist() == wanted, "plain"
 

@@ -49,7 +49,7 @@ def check(graph: Graph, ties: str = "hash", wanted: list | None = None, variants
     wanted = reference.greedy(graph, order).tolist() if wanted is None else wanted
     order = on_device(order, there.device)
     for variant in variants:
-        mate, stats, seconds = run(there, order, Context(), variant=variant, **numbers)
+        mate, stats, seconds, _ = run(there, order, Context(), variant=variant, **numbers)
         assert mate.get().tolist() == wanted, (variant, numbers)
         assert set(seconds) == {"kernels"}
     return stats
@@ -199,7 +199,7 @@ def test_the_rounds_of_one_warp(graph, variant):
     wanted, waiting, offers = play_alone(graph, order)
     for k in BALANCE:
         numbers = {"threads_per_block": 32, "vertices_per_warp": 256, "balance_rounds": k}
-        mate, stats, _ = run(graph.to("cuda"), order, Context(), variant=variant, **numbers)
+        mate, stats, *_ = run(graph.to("cuda"), order, Context(), variant=variant, **numbers)
         balanced = sum(8 * left > graph.n for left in waiting) if k == "adaptive" else min(k, len(waiting) - 1)
         assert mate.get().tolist() == wanted
         assert stats == {
@@ -214,7 +214,7 @@ def test_the_rounds_of_one_warp(graph, variant):
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_no_edges(n, variant):
     graph = build([], n)
-    mate, stats, _ = run(graph.to("cuda"), order_of(graph), Context(), variant=variant)
+    mate, stats, *_ = run(graph.to("cuda"), order_of(graph), Context(), variant=variant)
     assert mate.get().tolist() == [-1] * n
     assert stats == {"rounds": 0, "balanced": 0, "proposals": 0, "variant": variant}
 

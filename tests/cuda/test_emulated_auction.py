@@ -68,7 +68,15 @@ def test_rows_of_every_length(make):
     check(make(), seed=1)
 
 
-@pytest.mark.parametrize(("limit", "spacing", "spare"), [(4, 4, 4096), (1, 1, 4096), (9, 16, 4096), (4, 2, 3)])
+@pytest.mark.parametrize(
+    ("limit", "spacing", "spare"),
+    [
+        (4, 4, 4096),
+        pytest.param(1, 1, 4096, marks=pytest.mark.slow),
+        pytest.param(9, 16, 4096, marks=pytest.mark.slow),
+        (4, 2, 3),
+    ],
+)
 def test_long_components(limit, spacing, spare):
     """Cut at splitters, if there is room for them."""
     with (

@@ -82,7 +82,13 @@ def test_coappearances():
 
 def test_pair_rows():
     pytest.importorskip("pandas", reason="pandas is not installed")
-    *_, age, income = run("pair_rows.py")
-    for words in (age, income):
-        within, chance = (float(word) for word in words if re.fullmatch(r"\d\.\d+", word))
-        assert within < chance / 10
+    lines = run("pair_rows.py")
+    age = next(words for words in lines if words[:2] == ["age", "(years)"])
+    before, after = (abs(float(word)) for word in age[2:])
+    assert after < 0.1 < 1 < before
+    difference = next(words for words in lines if words[:1] == ["difference"])
+    plain, paired = (float(word) for word in difference if re.fullmatch(r"[+-]\d+\.\d", word))
+    assert plain > 0
+    assert abs(paired + 8) < 1  # mmHg
+    few, some, many = (float(words[-7]) for words in lines if words[:1] and words[0].startswith("k="))
+    assert few < some < many

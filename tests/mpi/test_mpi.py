@@ -136,21 +136,25 @@ def auctioned(store):
 
 
 # More ranks than cores wait for each other at every step, so they meet a part of the cases.
-@pytest.mark.parametrize(("ranks", "every", "each"), [(1, 4, 6), (2, 1, 3), (3, 4, 6), (5, 12, 4), (8, 28, 4)])
+@pytest.mark.parametrize(
+    ("ranks", "every", "each"),
+    [(1, 4, 6), (2, 1, 3), (3, 4, 6), (5, 12, 4), pytest.param(8, 28, 4, marks=pytest.mark.slow)],
+)
 def test_agreement(ranks, every, each, cases):
     run_job(ranks, "agreement", cases, every, each)
 
 
-@pytest.mark.parametrize(("ranks", "every"), [(1, 4), (2, 1), (3, 3), (5, 12)])
+@pytest.mark.parametrize(("ranks", "every"), [(1, 4), (2, 1), (3, 3), pytest.param(5, 12, marks=pytest.mark.slow)])
 def test_auctions(ranks, every, auctioned):
     run_job(ranks, "auctions", auctioned, every)
 
 
+@pytest.mark.slow
 def test_large_auctions():
     run_job(2, "large_auctions")
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_waves(ranks):
     run_job(ranks, "waves")
 
@@ -160,6 +164,7 @@ def test_families_and_folders(ranks, tmp_path):
     run_job(ranks, "families", tmp_path)
 
 
+@pytest.mark.slow
 def test_memory_falls_with_the_ranks(tmp_path):
     run_job(4, "memory", tmp_path)
 
@@ -185,7 +190,7 @@ def test_tiny_queues(store):
 
 
 # A thousand runs: six engines on each graph.
-@pytest.mark.parametrize(("ranks", "graphs"), [(2, 127), (3, 20)])
+@pytest.mark.parametrize(("ranks", "graphs"), [(2, 127), pytest.param(3, 20, marks=pytest.mark.slow)])
 def test_random_delays(ranks, graphs, store):
     draw = random.Random(ranks)
     run_job(ranks, "delays", store(f"delays {ranks}", [solved(random_graph(draw, 10)) for _ in range(graphs)]))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 from corpus import on_corpus, path
 from matplotlib.colors import to_hex
+from matplotlib.text import Text
+from scipy.spatial import Delaunay
 
 import troth
 from troth.order import make_order
@@ -31,8 +34,11 @@ def pyplot():
 
 
 def lines(figure) -> dict[str, np.ndarray]:
-    """The segments by colour."""
-    return {to_hex(part.get_colors()[0]): np.array(part.get_segments()) for part in figure.axes[0].collections[:2]}
+    """The two ends of each line by colour."""
+    found = {}
+    for part in figure.axes[0].collections[:2]:
+        found[to_hex(part.get_colors()[0])] = np.array([(line[0], line[-1]) for line in part.get_segments()])
+    return found
 
 
 def widths(figure, which: int) -> list[float]:
@@ -76,12 +82,87 @@ def test_names_and_weights_where_there_is_room():
     assert not troth.draw(troth.generate("path", n=100)).axes[0].texts
 
 
-def test_a_long_name_is_legible_beside_its_disc():
-    named = replace(path([3]), ids=np.array(["Ann", "Charlotte"]))
-    short, long, _ = troth.draw(named, [1, 0]).axes[0].texts
-    assert (short.get_color(), short.get_position()) == ("white", (0, 0))
-    assert long.get_color() == drawing.INK
-    assert long.get_position()[1] > 0
+def test_long_names_are_legible_beside_their_discs():
+    long, short = (replace(path([3]), ids=np.array(["Ann", name])) for name in ("Charlotte", "Bob"))
+    inside = [text for text in troth.draw(short, [1, 0]).axes[0].texts if text.get_text() != "3"]
+    assert [(text.get_color(), text.get_position()) for text in inside] == [("white", (0, 0))] * 2
+    beside = [text for text in troth.draw(long, [1, 0]).axes[0].texts if text.get_text() != "3"]
+    assert {text.get_color() for text in beside} == {drawing.INK}
+    assert all(text.get_position()[1] > 0 for text in beside)
+
+
+def boxes(figure) -> list:
+    """Of all words in the drawing, in pixels."""
+    figure.draw_without_rendering()
+    return [Text.get_window_extent(text) for text in figure.axes[0].texts]  # without the line to a name's vertex
+
+
+def test_words_do_not_overlap():
+    rng = np.random.default_rng(0)
+    names = np.array(["".join(rng.choice(list("aeimorst"), 9)) for _ in range(40)])
+    crowd = replace(troth.read("rgg:n=40,degree=6,seed=4"), ids=names)
+    for figure in (
+        troth.draw(crowd, troth.match(crowd), positions="rgg:n=40,degree=6,seed=4", labels=True),
+        troth.draw("complete:n=7", labels=True),
+        troth.draw("path:n=9,weights=trap", labels=True),
+    ):
+        found = boxes(figure)
+        assert len(found) > 8
+        for k, box in enumerate(found):
+            assert not any(box.overlaps(other) for other in found[:k])
+
+
+def test_matched_edges_avoid_other_vertices():
+    """The middle one of three in a row is no end of the edge between the others."""
+    figure = troth.draw(([0, 0], [1, 2], [1, 5]), [2, -1, 0], positions=[(0, 0), (1, 0), (2, 0)])
+    (curve,) = figure.axes[0].collections[1].get_segments()
+    assert np.array_equal(curve[[0, -1]], [(0, 0), (2, 0)])
+    assert np.linalg.norm(curve - [1, 0], axis=1).min() > 0.1
+    clear = troth.draw(([0, 0], [1, 2], [1, 5]), [2, -1, 0], positions=[(0, 0), (1, 1), (2, 0)])
+    assert len(clear.axes[0].collections[1].get_segments()[0]) == 2  # straight
+
+
+def legend_of(figure) -> list[str]:
+    found = figure.axes[0].get_legend()
+    return [] if found is None else [text.get_text() for text in found.get_texts()]
+
+
+def test_legend_says_what_occurs():
+    assert legend_of(troth.draw(path([1, 9, 2]), [-1, 2, 1, -1])) == [
+        "matched", "free", "not matched", "width = weight, 1 to 9"]  # fmt: skip
+    assert legend_of(troth.draw(path([3]), [1, 0])) == ["matched"]
+    assert legend_of(troth.draw(path([1, 9]))) == ["width = weight, 1 to 9"]
+    assert legend_of(troth.draw(path([2, 2]))) == []
+    assert legend_of(troth.draw(path([1, 9]), [1, 0, -1], legend=False)) == []
+
+
+# ---- own places ----
+
+
+def discs(figure) -> np.ndarray:
+    return np.asarray(figure.axes[0].collections[2].get_offsets())
+
+
+def test_families_are_drawn_at_their_own_points():
+    assert discs(troth.draw("grid:rows=2,cols=3")).tolist() == [[0, 0], [1, 0], [2, 0], [0, -1], [1, -1], [2, -1]]
+    columns = discs(troth.draw("bipartite:left=2,right=3,m=5"))
+    assert columns[:, 0].tolist() == [0, 0, 1, 1, 1]
+    assert (np.diff(columns[:2, 1]) < 0).all()
+    spec = "rgg:n=60,degree=6,seed=5,weights=near"
+    points, g = discs(troth.draw(spec)), troth.read(spec)
+    far = np.linalg.norm(points[:, None] - points, axis=2)
+    u, v, w = drawing.edges_of(g)
+    assert np.allclose(w, 1 - far[u, v] ** 2 / (6 / (np.pi * 59)), atol=1e-6)  # their weights know the distances
+    assert np.array_equal(points, discs(troth.draw(g, positions=spec)))
+    triangles, points = troth.read("delaunay:n=30"), discs(troth.draw("delaunay:n=30"))
+    again = Delaunay(points).simplices
+    pairs = {tuple(sorted(map(int, pair))) for corners in again for pair in combinations(corners, 2)}
+    assert pairs == set(zip(*(ends.tolist() for ends in drawing.edges_of(triangles)[:2]), strict=True))
+
+
+def test_two_columns_of_any_graph_with_two_sides():
+    g = troth.as_graph(([0, 1, 2, 4], [3, 3, 5, 5], [1, 2, 3, 4]))
+    assert discs(troth.draw(g, positions="columns"))[:, 0].tolist() == [0, 0, 0, 1, 0, 1]
 
 
 def test_axes_and_title_of_the_caller(pyplot):
@@ -107,6 +188,9 @@ def test_tiny_graphs(n, tmp_path):
         ({"graph": path([1, 2]), "positions": ["a", "b", "c"]}, "positions must be 3 rows"),
         ({"graph": path([1, 2]), "positions": [(0, 1, 2), (0, 1, 2)]}, "positions must be 3 rows"),
         ({"graph": path([1, 2]), "positions": range(6)}, "positions must be 3 rows"),
+        ({"graph": path([1, 2]), "positions": "rgg:n=4,degree=2"}, "positions must be 3 rows"),
+        ({"graph": path([1, 2]), "positions": "complete:n=3"}, "'complete:n=3' says no places"),
+        ({"graph": "complete:n=3", "positions": "columns"}, "this graph has an odd cycle"),
     ],
 )
 def test_refusals(arguments, reason):

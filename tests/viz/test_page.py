@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,11 +111,11 @@ def chromium():
 class Player:
     """A page in the browser; what it says to the console and what it fetches are kept."""
 
-    def __init__(self, browser, path, html: str, width: int = 1280, height: int = 800) -> None:
+    def __init__(self, browser, path, html: str, width: int = 1280, height: int = 800, **words) -> None:
         self.frames, self.names = data(html)["frames"], data(html)["names"]
         path.write_text(html, encoding="utf-8")
         self.url, self.complaints, self.requests = path.as_uri(), [], []
-        self.page = browser.new_page(viewport={"width": width, "height": height})
+        self.page = browser.new_page(viewport={"width": width, "height": height}, **words)
         self.page.set_default_timeout(60_000)
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -239,6 +240,52 @@ def test_names_fit_into_their_discs(player):
     assert max(shown.js(wide.format("#picture .name"))) < min(shown.js(wide.format("#picture .disc")))
 
 
+def test_families_stand_at_their_own_points(player):
+    shown = player(steps("grid:rows=2,cols=3"))
+    found = shown.js(
+        "[...document.querySelectorAll('.vertex')].map((vertex) => vertex.getBoundingClientRect().toJSON())"
+    )
+    x, y = (np.array([box[side] for box in found]).reshape(2, 3) for side in ("x", "y"))
+    assert np.allclose(x[0], x[1])
+    assert np.allclose(y, y[:, :1])
+    assert (np.diff(x[0]) > 50).all()
+    assert y[0, 0] < y[1, 0]  # the first row is on top
+
+
+def test_disc_and_name_change_together(player):
+    shown = player(steps(corpus("slides")))
+    fills = "['.disc', '.name'].map((part) => getComputedStyle(document.querySelector('.vertex ' + part)).fill)"
+    before = shown.js(fills)
+    at_once = shown.js(f"(show({len(shown.frames) - 1}), {fills})")  # in the same turn, so nothing has faded yet
+    shown.page.wait_for_timeout(300)
+    assert before != at_once == shown.js(fills)
+
+
+def test_little_motion(player):
+    paces = "[...document.querySelector('#pace').options].map((choice) => choice.textContent)"
+    assert player(steps(corpus("slides"))).js(paces) == ["slow", "normal", "fast", "very fast"]
+    calm = player(steps(corpus("slides")), reduced_motion="reduce")
+    assert calm.js(paces) == ["slow", "normal"]
+    assert calm.page.input_value("#pace") == "3000"
+
+
+SITE = (Path(__file__).parents[2] / "docs" / "_static" / "site.css").read_text(encoding="utf-8")
+LEGEND = "[document.documentElement.scrollHeight, document.querySelector('aside').getBoundingClientRect().bottom]"
+
+
+@pytest.mark.parametrize(("width", "wide"), [(358, ""), (640, ""), (895, "52.2rem"), (1216, "68rem")])
+def test_legend_is_inside_the_frames_of_the_site(player, width, wide):
+    """At 390, 700, 1280 and 1720 pixels the site's column is so wide; its style says how high the frame is."""
+    rule = rf"@container \(min-width: {wide}\) {{" if wide else "container-type: inline-size; }"
+    height = 16 * int(re.search(rule + r"\s*div\.steps iframe {[^}]*?height: (\d+)rem", SITE)[1])
+    grid = "grid:rows=3,cols=4,weights=integers,seed=3"
+    for graph, algorithm in ((grid, "suitor"), ("rgg:n=14,degree=4,seed=110", "auction")):
+        shown = player(steps(graph, algorithm=algorithm, name=graph), width=width, height=height)
+        whole, legend = shown.js(LEGEND)
+        assert whole == height  # it does not scroll
+        assert 0.6 * height < legend < height
+
+
 @pytest.mark.parametrize("name", CPU)
 def test_last_frame_is_the_matching(player, name):
     for graph in (troth.read("rgg:n=40,degree=5,seed=7"), corpus("two-components"), corpus("empty")):
@@ -256,10 +303,11 @@ def area(path: str) -> float:
 
 def test_owners_are_regions(player):
     pytest.importorskip("mpi4py")
-    graph = troth.read("grid:rows=3,cols=4")
-    shown = player(steps(graph, algorithm="async-poll", ranks=2))
+    graph = "grid:rows=3,cols=4"
+    shown = player(steps(graph, algorithm="async-poll", ranks=2), width=390)
     shown.press("End")
     assert shown.mates() == troth.match(graph, device="cpu").mate.tolist()
+    assert shown.js(f"{OVERLAPS}('.rank')") == [0, 0, 0]
     cells = "[...document.querySelectorAll('.region')].map((group) => group.childElementCount)"
     assert shown.js(cells)[:3] == [6, 6, 0]
     labels = shown.js("[...document.querySelectorAll('.rank')].map((label) => label.textContent)")
@@ -292,8 +340,9 @@ def test_nothing_overlaps(player, width):
     shown = player(steps(troth.read("rgg:n=30,degree=4")), width=width)
     shown.press("End")
     assert shown.js(f"{OVERLAPS}('.note')") == [0, 0, 0]
-    shown = player(steps(troth.read("grid:rows=4,cols=4"), algorithm="locally-dominant"), width=width)
-    assert shown.js(ALL) == [0, 0, 0]
+    for graph in (troth.read("grid:rows=4,cols=4"), "grid:rows=4,cols=4"):
+        shown = player(steps(graph, algorithm="locally-dominant"), width=width)
+        assert shown.js(ALL) == [0, 0, 0]
     for button in ("first", "back", "play", "step", "last"):
         right = shown.js(f"document.querySelector('#{button}').getBoundingClientRect().right")
         assert right <= width

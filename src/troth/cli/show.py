@@ -49,6 +49,7 @@ def show(
     o.check_output(output, source=graph)
     options = o.read_assignments(option or ())
     with waiting("reading") as report:
+        from troth.families import places_of
         from troth.io.atomic import atomic_path
         from troth.viz import steps
 
@@ -62,6 +63,7 @@ def show(
             seed=seed,
             ranks=ranks,
             partition=partition,
+            positions=places_of(graph),
             name=name,
             **options,
         )

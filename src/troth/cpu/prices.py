@@ -35,6 +35,7 @@ GROUP = np.uint64(64)  # bidders whose rows and words are fetched together
 REACH = np.uint64(32)  # entries of a row whose words are fetched
 LONG = 64  # rounds, after which those of few bidders are held by one worker, without a step of Python between them
 AT_A_TIME = 4096  # such rounds
+GRAIN = 512  # items for which a further worker is woken
 
 
 class Bidding(NamedTuple):
@@ -308,7 +309,7 @@ class Workers:
 
     def run(self, kernel: Callable, total: int, *args: Any) -> list:
         """Run a kernel on the items 0..total-1; what all workers return."""
-        return run_team(kernel, total, self.threads, *args)
+        return run_team(kernel, total, min(self.threads, max(1, total // GRAIN)), *args)
 
     def queue(self, size: int) -> VertexQueue:
         """A queue that all workers see."""

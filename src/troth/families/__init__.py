@@ -4,7 +4,7 @@
 their random numbers; ``spec.py`` reads what the user asked for. On a GPU ``cuda.py`` does the making.
 """
 
-from troth.families.spec import ALIASES, COMMON, FAMILIES, Family, Param, from_spec, generate, is_spec
+from troth.families.spec import ALIASES, COMMON, FAMILIES, Family, Param, from_spec, generate, is_spec, places_of
 from troth.families.weights import RULES
 
-__all__ = ["ALIASES", "COMMON", "FAMILIES", "RULES", "Family", "Param", "from_spec", "generate", "is_spec"]
+__all__ = ["ALIASES", "COMMON", "FAMILIES", "RULES", "Family", "Param", "from_spec", "generate", "is_spec", "places_of"]

@@ -36,11 +36,15 @@ class Param(NamedTuple):
 
 
 class Family(NamedTuple):
-    """A row of ``FAMILIES``: ``make(on, seed, **params)`` returns ``(indptr, indices)``; see ``structures.py``."""
+    """A row of ``FAMILIES``: ``make(on, seed, **params)`` returns ``(indptr, indices)``; see ``structures.py``.
+
+    ``places(seed, **params)``, where the family has them, are x and y of every vertex.
+    """
 
     make: Callable[..., Any]
     help: str
     params: tuple[Param, ...]
+    places: Callable[..., np.ndarray | None] | None = None
 
 
 _N = Param("n", "vertices", least=0)
@@ -51,6 +55,7 @@ FAMILIES = {
         structures.grid,
         "a box of vertices, each joined to the next along every axis",
         (Param("rows", "rows"), Param("cols", "columns"), Param("layers", "layers; 1 makes a plane grid", 1)),
+        structures.grid_places,
     ),
     "stencil": Family(
         structures.stencil,
@@ -77,9 +82,13 @@ FAMILIES = {
         structures.rgg,
         "random points in the unit square, joined where they are near",
         (_N, _DEGREE._replace(help="average degree away from the border")),
+        structures.rgg_places,
     ),
     "delaunay": Family(
-        structures.delaunay, "Delaunay triangulation of random points in the unit square", (_N._replace(least=3),)
+        structures.delaunay,
+        "Delaunay triangulation of random points in the unit square",
+        (_N._replace(least=3),),
+        structures.delaunay_places,
     ),
     "bipartite": Family(
         structures.bipartite,
@@ -89,6 +98,7 @@ FAMILIES = {
             Param("right", "vertices of the right side"),
             Param("m", "drawn edges", least=0, most=2**53),
         ),
+        structures.bipartite_places,
     ),
     "path": Family(structures.path, "vertices in a line", (_N,)),
     "hubs": Family(
@@ -254,6 +264,23 @@ def from_spec(text: str) -> Graph:
     """
     name, words = split_spec(text)
     return generate(name, **words)
+
+
+def places_of(text: Any) -> np.ndarray | None:
+    """Where the vertices of the graph lie that a text names, n rows of x and y; None where the text says nothing of it.
+
+    >>> places_of("grid:rows=2,cols=2").tolist()
+    [[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [1.0, -1.0]]
+    >>> places_of("rmat:scale=3"), places_of("graph.mtx")
+    (None, None)
+    """
+    if not isinstance(text, str) or not is_spec(text):
+        return None
+    name, words = split_spec(text)
+    words.pop("device", None)
+    asked = read_request(name, **words)
+    places = FAMILIES[asked.family].places
+    return None if places is None else places(asked.seed, **asked.params)
 
 
 def split_spec(text: str) -> tuple[str, dict[str, Any]]:

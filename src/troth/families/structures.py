@@ -142,3 +142,45 @@ def hubs(on: ModuleType, seed: np.uint64, n: int, hubs: int, degree: int) -> Str
         raise TrothError(f"hubs: hubs={hubs} with n={n}: choose at most n hubs")
     pairs = n * SPARSE // 2
     return drawn(on, n, ("pairs", pairs, seed, n), ("spokes", hubs * degree, seed, n, hubs, degree, pairs))
+
+
+# ---- where vertices lie, for pictures ----
+
+
+def grid_places(seed: np.uint64, rows: int, cols: int, layers: int) -> np.ndarray | None:
+    """Row 0 is on top; a box of several layers has no places in a plane."""
+    if layers > 1:
+        return None
+    row, col = np.divmod(np.arange(rows * cols), cols)
+    return np.column_stack([col, -row]).astype(float)
+
+
+def rgg_places(seed: np.uint64, n: int, degree: float) -> np.ndarray:
+    return points_in_square(seed, n, cells_and_reach(n, degree)[0])
+
+
+def delaunay_places(seed: np.uint64, n: int) -> np.ndarray:
+    return points_in_square(seed, n, isqrt(n))
+
+
+def points_in_square(seed: np.uint64, n: int, cells: int) -> np.ndarray:
+    """The points of ``scatter``, in the unit square."""
+    return scatter(seed, n, cells)[0] / 2.0**SIDE
+
+
+def bipartite_places(seed: np.uint64, left: int, right: int, m: int) -> np.ndarray:
+    """Two columns, each side from top to bottom."""
+    return two_columns(np.arange(left + right) >= left)
+
+
+def two_columns(on_right: np.ndarray) -> np.ndarray:
+    """A column for each side, as high as they are apart, its vertices evenly spread in their order.
+
+    >>> two_columns(np.array([False, True, True])).tolist()
+    [[0.0, 0.5], [1.0, 0.75], [1.0, 0.25]]
+    """
+    places = np.column_stack([on_right, on_right]).astype(float)
+    for side in (on_right, ~on_right):
+        count = int(np.count_nonzero(side))
+        places[side, 1] = 1 - (np.arange(count) + 0.5) / (count or 1)
+    return places

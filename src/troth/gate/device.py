@@ -136,8 +136,8 @@ def _matrix_steps(
         raise RetryOnHost
     weight_range, reward = bits_range(found) if len(indices) else None, None
     if purpose is not None:
-        rows = _without_loops(indptr, indices, data) if found[LOOPS] else (indptr, indices, data)
-        (indptr, indices, data), reward = _worthwhile(rows, source, purpose, notes)
+        entries = _without_loops(indptr, indices, data) if found[LOOPS] else (indptr, indices, data)
+        (indptr, indices, data), reward = _worthwhile(entries, source, purpose, notes)
         weight_range = None
     elif found[NONPOSITIVE] or found[LOOPS]:
         indptr, indices, data = _drop(indptr, indices, data, found[LOOPS], notes)

@@ -206,7 +206,8 @@ def _of_device_dense(values: Any, purpose: LeastCost | None, where: str) -> Grap
         raise RetryOnHost
     data = device.clean_type(values)
     data, keep, reward = _choose(data, purpose, where, lambda at: divmod(at, columns), notes)
-    row, column = cp.nonzero(cp.ones(values.shape, cp.bool_) if keep is None else keep)
+    places = cp.nonzero(cp.ones(values.shape, cp.bool_) if keep is None else keep)
+    row, column = (cp.ascontiguousarray(part) for part in places)  # CuPy's are columns of one array
     return _device_graph(row, column, data[row, column], rows, columns, notes, reward)
 
 

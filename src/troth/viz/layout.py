@@ -1,21 +1,71 @@
-"""Where to put the vertices of a small graph: distances in the plane near those in the graph.
+"""Where to put the vertices of a small graph: where the user or its family says, or else where ``place`` does.
 
-The places lower the stress, the sum over pairs of (|x(u) - x(v)| - d(u, v))^2 / d(u, v)^2, where d counts edges. They
-start from the two main axes of classical scaling and improve by weighted averages. In the end vertices that would hide
-each other are pushed apart.
+``place`` makes distances in the plane near those in the graph. Its places lower the stress, the sum over pairs of
+(|x(u) - x(v)| - d(u, v))^2 / d(u, v)^2, where d counts edges. They start from the two main axes of classical scaling
+and improve by weighted averages. In the end vertices that would hide each other are pushed apart.
 
 E. Gansner, Y. Koren and S. North, Graph drawing by stress majorization, GD 2004.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from troth.errors import TrothError
+from troth.families import places_of
+from troth.families.structures import two_columns
 from troth.graph import Graph
 
 SWEEPS = 60
 GAP = 0.5  # the least distance of two vertices, in lengths of an edge
 LOOSE = 0.1  # the weight of pairs in different components, which only need to stay apart
+
+
+def places_for(caller: str, given: Any, g: Graph, positions: Any) -> np.ndarray:
+    """Where the user wants the vertices of ``given``, which has become the graph ``g``."""
+    if positions is None:
+        own = places_of(given)
+        return place(g) if own is None else own
+    if isinstance(positions, str) and positions == "columns":
+        return two_columns(_right_side(caller, g))
+    if isinstance(positions, str):
+        named = places_of(positions)
+        if named is None:
+            raise TrothError(
+                f'{caller}: positions={positions!r} says no places: give n rows of x and y, "columns" for two sides, '
+                "or a grid, rgg, delaunay or bipartite with its parameters, such as rgg:n=50,degree=4"
+            )
+        positions = named
+    try:
+        places = np.asarray(positions, dtype=float)
+    except (TypeError, ValueError):
+        places = np.empty(0)
+    if g.n == places.size == 0:
+        return np.empty((0, 2))
+    if places.shape != (g.n, 2) or not np.isfinite(places).all():
+        raise TrothError(f"{caller}: positions must be {g.n} rows of two finite numbers")
+    return places
+
+
+def _right_side(caller: str, g: Graph) -> np.ndarray:
+    """Which vertices are on the right when edges join two sides; the first vertex of each component is on the left."""
+    side = np.full(g.n, -1, np.int8)
+    for root in range(g.n):
+        waiting = [root] if side[root] < 0 else []
+        side[waiting] = 0
+        while waiting:
+            v = waiting.pop()
+            near = g.indices[g.indptr[v] : g.indptr[v + 1]]
+            if (side[near] == side[v]).any():
+                raise TrothError(
+                    f'{caller}: positions="columns" needs two sides, and this graph has an odd cycle; leave it out'
+                )
+            fresh = near[side[near] < 0]
+            side[fresh] = 1 - side[v]
+            waiting += fresh.tolist()
+    return side == 1
 
 
 def place(g: Graph) -> np.ndarray:

@@ -251,8 +251,15 @@ function drawRegions(layer) {
 function nameRegions(layer, labels) {
   for (const rank of new Set(owner)) {
     const spot = emptiest(rank, labels);
-    if (spot) element("text", { class: "rank", x: spot[0], y: spot[1] }, layer, `rank ${rank}`);
+    if (!spot) continue;
+    element("text", { class: "rank", x: spot[0], y: spot[1] }, layer, `rank ${rank}`);
+    labels.push([...spot, 26]);
   }
+}
+
+function ownerAt(p) {
+  const gaps = at.map((q) => distance(p, q));
+  return owner[gaps.indexOf(Math.min(...gaps))];
 }
 
 // The place in a region that is farthest from everything else, labels included.
@@ -262,10 +269,11 @@ function emptiest(rank, labels) {
     for (let j = 1; j < 30; j++) {
       const p = [28 + (i / 40) * (width - 56), 14 + (j / 30) * (height - 28)];
       const gaps = at.map((q) => distance(p, q));
-      if (owner[gaps.indexOf(Math.min(...gaps))] !== rank) continue;
+      if (ownerAt(p) !== rank) continue;
+      const astray = [-26, 26].some((shift) => ownerAt([p[0] + shift, p[1]]) !== rank); // part of the word is
       const free = Math.min(...gaps.map((gap) => gap - radius), ...edges.map(([u, v]) => toSegment(p, at[u], at[v])));
       const hit = labels.some(([x, y, half]) => Math.abs(p[1] - y) < 16 && Math.abs(p[0] - x) < half + 26);
-      const gap = Math.min(free, 40) - (hit ? 40 : 0) - 0.02 * Math.min(...gaps.filter((_, v) => owner[v] === rank));
+      const gap = Math.min(free, 40) - (hit ? 40 : 0) - (astray ? 20 : 0) - 0.02 * Math.min(...gaps.filter((_, v) => owner[v] === rank));
       if (!best || gap > best.gap) best = { gap, p };
     }
   return best?.p;
@@ -352,6 +360,11 @@ addEventListener("keydown", (event) => {
 addEventListener("keyup", (event) => {
   if (event.key === " " && event.target.tagName === "BUTTON") event.preventDefault(); // else it would also be a click
 });
+// Who asked for little motion gets no flicker: only the slower paces, and the slowest to begin with.
+if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
+  for (const choice of [...$("pace").options]) if (Number(choice.value) < 1000) choice.remove();
+  $("pace").selectedIndex = 0;
+}
 const wanted = () => Math.round(Number(location.hash.slice(1))) - 1 || 0;
 addEventListener("hashchange", () => go(wanted()));
 

@@ -10,17 +10,20 @@ import json
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from troth.api.opening import as_graph
 from troth.graph import Graph
 from troth.viz.drawing import edges_of
-from troth.viz.layout import place
+from troth.viz.layout import places_for
 from troth.viz.stories import tell
 from troth.viz.story import CANDIDATE, CURRENT, MATCHED, PROCESSED, UNPROCESSED, Story, Vertex, number
 from troth.words import counted
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 WEIGHED = 120  # graphs with more edges show no weights
 INDENT = 4  # blanks in front of each inner line of pseudocode
@@ -34,6 +37,7 @@ def steps(
     seed: int = 0,
     ranks: int | None = None,
     partition: str | None = None,
+    positions: ArrayLike | str | None = None,
     name: str | None = None,
     **options: Any,
 ) -> str:
@@ -53,6 +57,8 @@ def steps(
         Processes of a PGAS variant, by default 3.
     partition : str, optional
         Who owns a vertex in a PGAS variant, by default "block".
+    positions : array_like or str, optional
+        Where the vertices are, as in ``troth.draw``.
     name : str, optional
         Of the graph, for the title.
     **options : dict
@@ -74,7 +80,8 @@ def steps(
     >>> "3 displaces 2" in html
     True
     """
-    graph = as_graph(graph).to("cpu")
+    source, graph = graph, as_graph(graph).to("cpu")
+    places = places_for("steps", source, graph, positions)
     story = tell(graph, algorithm, ties=ties, seed=seed, ranks=ranks, partition=partition, **options)
     given = [f"{key} {value}" for key, value in options.items()]
     job = [counted(story.ranks, "rank", "ranks"), f"partition {partition or 'block'}"] if story.ranks else []
@@ -91,11 +98,11 @@ def steps(
         legend=_legend(story),
         style=home.joinpath("page.css").read_text(encoding="utf-8"),
         script=home.joinpath("page.js").read_text(encoding="utf-8"),
-        story=_data(graph, story),
+        story=_data(graph, story, places),
     )
 
 
-def _data(graph: Graph, story: Story) -> str:
+def _data(graph: Graph, story: Story, places: np.ndarray) -> str:
     """What the script needs, as JSON that cannot end the element around it."""
     u, v, weights = edges_of(graph)
     heaviest = float(weights.max()) if len(weights) else 1.0
@@ -103,7 +110,7 @@ def _data(graph: Graph, story: Story) -> str:
     thick = [round(1 + 2.5 * (w / heaviest), 2) for w in weights.astype(float).tolist()]
     data = {
         "names": [story.name(v) for v in range(graph.n)],
-        "places": np.round(place(graph), 4).tolist(),
+        "places": np.round(places * [1, -1], 4).tolist(),  # y grows downwards in the page
         "edges": list(zip(u.tolist(), v.tolist(), thick, labels, strict=True)),
         "owner": story.owner,
         "hands": story.hands,
