@@ -29,7 +29,7 @@ PAPERS = (
     "ties",
 )
 OURS = {
-    "cpu": ("peers", "ties", "scaling", "memory", "gate", "certificates", "startup"),
+    "cpu": ("peers", "ties", "scaling", "memory", "gate", "certificates", "startup", "reading"),
     "gpu": ("goals", "engines", "types", "gate", "checks", "size"),
     "auction": ("cpu", "threads", "gpu"),
     "assign": ("weight", "cost"),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import tracemalloc
+from time import process_time
 from typing import Any
 
 from bench.engines import read
@@ -297,6 +298,50 @@ def startup_rows(records: list[Record]) -> list[Row]:
     return [{"what": what, "milliseconds": ms} for what, ms in found]
 
 
+def reading_tasks(setting: Setting) -> list[Task]:
+    spec = sized("erdos-renyi:n=1048576,degree=10,dtype=float64", setting.size)
+    return [Task(spec, engine, {"format": name}) for engine in setting.able([CPU]) for name in ("csv", "txt", "mtx")]
+
+
+def reading_measure(task: Task, setting: Setting) -> dict[str, Any]:
+    """CPU time, since all of the readers but troth's work on one thread."""
+    import pandas
+    import scipy.io
+
+    import troth
+
+    graph = setting.load(task.graph)
+
+    def by_pandas(path: str) -> Any:
+        table = pandas.read_csv(path, names=["source", "target", "weight"], sep=sep, header=0 if sep == "," else None)
+        return troth.as_graph(table)
+
+    def spent(read: Any) -> float:
+        start = process_time()
+        read(path)
+        return process_time() - start
+
+    def by_scipy(path: str) -> Any:
+        return troth.as_graph(scipy.io.mmread(path))
+
+    form = task.params["format"]
+    sep, other = ("," if form == "csv" else " "), (by_scipy if form == "mtx" else by_pandas)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, f"graph.{form}")
+        troth.write(graph, path)
+        times = alternate(setting, {"troth": lambda: spent(troth.read), "other": lambda: spent(other)})
+        return sizes(graph) | {"bytes": os.path.getsize(path), "times": times}
+
+
+def reading_rows(records: list[Record]) -> list[Row]:
+    rows = []
+    for record in records:
+        ms, result = milliseconds(record), record["result"]
+        row = {"format": record["params"]["format"], "m": result["m"], "MB": result["bytes"] / 1e6, **ms}
+        rows.append(row | {"troth / other": ms["troth"] / ms["other"]})
+    return rows
+
+
 QUESTIONS = by_name(
     Question(
         "cpu-peers", "troth and NetworKit on CPU threads",
@@ -343,5 +388,12 @@ QUESTIONS = by_name(
         "Processes of their own, from start to end: import, help, and the first match with and without compiled "
         "kernels on disk. Milliseconds.",
         startup_tasks, startup_measure, startup_rows, ("milliseconds",),
+    ),
+    Question(
+        "cpu-reading", "Reading files of edges",
+        "What does it cost to read a file, against pandas.read_csv or SciPy's mmread and the gate?",
+        "Five million edges with weights of 17 digits, written by troth, read into a Graph in turn. Milliseconds of "
+        "CPU time, of all threads together.",
+        reading_tasks, reading_measure, reading_rows, ("troth / other",),
     ),
 )  # fmt: skip

@@ -30,7 +30,7 @@ def test_what_is_about_the_cpu_asks_for_it(name, monkeypatch):
     tasks = question.tasks(setting)
     assert tasks
     question.measure(tasks[0], setting)
-    assert asked == ({"cpu"} if name not in ("cpu-gate", "cpu-startup") else set())
+    assert asked == ({"cpu"} if name not in ("cpu-gate", "cpu-startup", "cpu-reading") else set())
 
 
 def test_graphs_of_all_sizes_are_graphs():
