@@ -71,6 +71,10 @@ def test_least_cost(dense, reward):
     costs = dense[np.isfinite(dense)]
     taken = reward if reward is not None else costs.max() if costs.size else 0
     for given_as in (dense, sparse(dense, np.int64)):
+        if reward is None and costs.size and costs.min() == costs.max():
+            with pytest.raises(TrothError, match="give a larger reward"):
+                troth.assign(given_as, maximize=False)
+            continue
         found = troth.assign(given_as, maximize=False, reward=reward)
         check(found, taken - dense)
         assert found.reward == taken
@@ -207,7 +211,7 @@ def test_no_pairs(shape):
         assert len(rows) == len(cols) == found.weight == 0
         assert found.certificate.ratio == 1.0
     assert troth.assign(-np.ones(shape)).weight == 0
-    assert len(troth.assign(np.ones(shape), maximize=False).rows) == 0  # all cost the reward
+    assert len(troth.assign(np.ones(shape), maximize=False, reward=1).rows) == 0  # all cost the reward
 
 
 def test_what_is_told():

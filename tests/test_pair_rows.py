@@ -440,3 +440,9 @@ def test_on_a_gpu():
     here, there = (troth.pair_rows(X, device=device) for device in ("cpu", "cuda"))
     assert here.rows.tolist() == there.rows.tolist()
     assert here.certificate == there.certificate
+
+
+def test_ordered_categories_say_which_group_is_greater():
+    kind = pandas.CategoricalDtype(["control", "case"], ordered=True)
+    table = pandas.DataFrame({"a": [1.0, 2, 10, 11], "g": pandas.Series(["control", "case"] * 2, dtype=kind)})
+    assert troth.pair_rows(table, "g").groups == ("case", "control")

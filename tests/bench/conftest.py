@@ -20,6 +20,13 @@ class Run(NamedTuple):
     pages: list[report.Page]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "tiny" in getattr(item, "fixturenames", ()):  # the run takes minutes
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def graphs(tmp_path_factory):
     """A folder for cached graphs."""

@@ -252,3 +252,12 @@ def test_what_is_no_file_is_not_replaced(run, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert run("match", "path:n=4", "-o", "pipe").code == 2
     assert (tmp_path / "pipe").is_fifo()
+
+
+def test_standard_streams_are_for_graphs(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in (("match", "path:n=4", "-o", "-"), ("verify", "path:n=4", "-")):
+        code, out, err = run(*words)
+        assert (code, out) == (2, "")
+        assert "./-" in err
+    assert list(tmp_path.iterdir()) == []

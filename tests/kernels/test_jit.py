@@ -3,15 +3,17 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from shutil import copytree, ignore_patterns
+from time import sleep
 
 import numpy as np
 import pytest
 
 import troth
 from troth import order
-from troth.kernels import jit
+from troth.kernels import compiling, jit
 
 SOURCES = Path(troth.__file__).parent
 
@@ -155,3 +157,37 @@ def test_without_room_for_compiled_kernels(tmp_path):
     assert done.stdout == "4\n4\n4\n", done.stderr
     assert done.stderr.count("RuntimeWarning: compiled kernels cannot be kept in") == 1
     assert (tmp_path / "out.txt").read_text() == "fine"
+
+
+def test_a_cache_of_which_a_part_is_missing(tmp_path):
+    """As after a crash or a copy that was cut short: what is damaged is compiled and kept anew."""
+    code = "import numpy as np\nfrom troth.rows import find\n"
+    code += "print(find(np.arange(9), np.uint64(0), np.uint64(9), 4), *find.stats.cache_hits.values())"
+    output(code, SOURCES.parent, tmp_path)
+    (index,) = tmp_path.rglob("rows.find*.nbi")
+    index.write_bytes(b"")
+    assert output(code, SOURCES.parent, tmp_path).split() == ["4"]
+    assert output(code, SOURCES.parent, tmp_path).split() == ["4", "1"]
+
+
+def test_compilation_that_began_before():
+    """By another thread, say: what was spent is never less than nothing."""
+    begun, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with compiling.compiling():
+            begun.set()
+            done.wait()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    begun.wait()
+    sleep(0.05)
+    watch = compiling.Stopwatch()
+    sleep(0.01)
+    assert compiling.is_compiling()
+    done.set()
+    thread.join()
+    assert watch.lap() >= 0
+    assert 0.01 <= watch.compiled < 0.05
+    assert not compiling.is_compiling()

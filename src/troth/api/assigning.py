@@ -81,7 +81,9 @@ class Assignment:
 
         No pairs, as many as these, cost less than (1 - gap) of what these do.
         """
-        return None if self.cost is None else gap_of(self.certificate, self.cost)
+        if self.cost is None or self.reward is None:
+            return None
+        return gap_of(self.certificate, self.cost, self.reward, len(self.rows))
 
     @property
     def stats(self) -> dict[str, Any]:

@@ -103,6 +103,7 @@ def why_missed(target: float | None, proof: Certificate | None) -> str | None:
 
 GAP = 0.02  # of the cost, where nothing is said
 MOST_ROUNDS = 2**17  # of bids: a war of prices over an item goes on for about 1 / eps
+ROUNDED = Fraction(1, 2**52)  # of a number, which two roundings change by less
 ATTEMPTS = 12
 LEAST_STEP, MOST_STEP = 1 / 16, 1 / 2  # by which eps and slack are lowered
 STALLED = 0.9  # of what was missing two attempts before: less eps does not help any more
@@ -122,18 +123,21 @@ def cost_of(reward: int | float, pairs: int, weight: int | float) -> int | float
     return int(cost) if isinstance(reward, int) and isinstance(weight, int) else float(cost)
 
 
-def gap_of(proof: Certificate, cost: int | float) -> float:
+def gap_of(proof: Certificate, cost: int | float, reward: int | float, pairs: int) -> float:
     """What is not proven, as a part of the cost, rounded up.
 
     A matching of k' pairs is worth k' reward - cost' <= bound, and this one k reward - cost = weight. So
-    cost' >= cost - (bound - weight) where k' = k, and where k' > k and the reward is positive.
+    cost' >= cost - (bound - weight) where k' = k, and where k' > k and the reward is positive. Of floats each
+    reward - cost was rounded, in both matchings.
 
-    >>> gap_of(Certificate(24, 25, 0.96, 3), 6)
+    >>> gap_of(Certificate(24, 25, 0.96, 3), 6, 10, 3)
     0.16666666666666669
     """
     if not (math.isfinite(proof.bound) and math.isfinite(proof.weight)):
         return math.inf
     missing = Fraction(proof.bound) - Fraction(proof.weight)
+    if not isinstance(reward, int):
+        missing = max(missing, Fraction(0)) + ROUNDED * (pairs * abs(Fraction(reward)) + abs(Fraction(cost)))
     if missing <= 0:
         return 0.0
     return _round_up(missing / abs(Fraction(cost))) if cost else math.inf
@@ -156,7 +160,7 @@ class Goal(NamedTuple):
         if self.target is not None:
             missing, most = 1 - proof.ratio, 1 - self.target
         else:
-            missing, most = gap_of(proof, cost_of(self.reward, pairs, proof.weight)), self.gap or 0.0
+            missing, most = self._gap(proof, pairs), self.gap or 0.0
         if missing <= most:
             return 1.0
         return missing / most if most else math.inf
@@ -165,10 +169,14 @@ class Goal(NamedTuple):
         """In words that the goal was not reached; None where it was."""
         if self.target is not None:
             return why_missed(self.target, proof)
-        found = gap_of(proof, cost_of(self.reward, pairs, proof.weight))
+        found = self._gap(proof, pairs)
         if self.gap is None or found <= self.gap:
             return None
-        return f"the gap {self.gap:g} was not reached: the cost is proven to be within {found:.4g} of the least"
+        proven = f"up to {found:.4g} of the cost may be too much" if found < 1 else "nothing is proven of the cost"
+        return f"the gap {self.gap:g} was not reached: {proven}; a smaller reward helps"
+
+    def _gap(self, proof: Certificate, pairs: int) -> float:
+        return gap_of(proof, cost_of(self.reward, pairs, proof.weight), self.reward, pairs)
 
 
 class Attempt(NamedTuple):

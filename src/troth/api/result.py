@@ -93,7 +93,10 @@ class Matching:
         No matching with as many pairs costs less than (1 - gap) of what this one does.
         """
         cost = self.cost
-        return None if cost is None or self.certificate is None else gap_of(self.certificate, cost)
+        reward, proof = self.graph.reward, self.certificate
+        return (
+            None if cost is None or reward is None or proof is None else gap_of(proof, cost, reward, self.cardinality)
+        )
 
     @cached_property
     def cardinality(self) -> int:

@@ -283,6 +283,8 @@ def _check_output(path: Path, graph: bool, source: str | None) -> None:
     from troth.io import check_target, csr, format_of
     from troth.io.atomic import behind_link, is_replaceable
 
+    if str(path) == "-":
+        raise TrothError("-: output goes to a file; give it a name, ./- where this one is meant")
     if not is_replaceable(path):
         raise TrothError(f"{path}: this is no file, nor can one be put there; choose another name")
     target = behind_link(path)

@@ -53,6 +53,8 @@ def verify(
     from troth.engines import promises_dominance
     from troth.io import is_pairs_file, read_mates, read_pairs
 
+    if str(mates) == "-":
+        raise TrothError("-: mates and pairs come from a file, standard input is for the graph; ./- is a file")
     promised, worth = algorithm is not None and promises_dominance(algorithm), o.read_reward(reward)
     if device == "mpi":
         o.refuse_reading(reading)

@@ -21,7 +21,7 @@ from troth.errors import TrothError
 from troth.gate import host, rules
 from troth.gate.cpu import Entries
 from troth.gate.findings import RetryOnHost
-from troth.gate.worth import LeastCost, worth_of
+from troth.gate.worth import LeastCost, refuse_worthless, worth_of
 from troth.graph import Graph
 from troth.inputs import MAX_VERTICES, Matrix, sparse_parts
 
@@ -76,6 +76,8 @@ def _choose(data: Any, purpose: LeastCost | None, where: str, place: Any, notes:
     if finite is not None:
         keep &= finite
     kept = int(keep.sum())
+    if purpose is not None and reward is not None and not kept and data.size > notes.get("forbidden", 0):
+        refuse_worthless(where, purpose, reward)
     worthless = data.size - kept - notes.get("forbidden", 0)
     notes |= rules.notes_of(**{"nonpositive" if purpose is None else "costly": worthless})
     return data, None if kept == data.size else keep, reward

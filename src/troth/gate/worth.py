@@ -18,6 +18,7 @@ import numpy as np
 from troth.errors import TrothError
 
 EXACT = 2**53  # whole numbers up to this are exact as float64
+LOST = 2.0**-20  # of the largest cost: what a reward may round off it
 
 
 class LeastCost(NamedTuple):
@@ -74,6 +75,12 @@ def worth_of(costs: Any, purpose: LeastCost, where: str) -> tuple[Any, int | flo
         reward = math.inf
     if not math.isfinite(reward - costs.min().item()):
         raise TrothError(f"{where}: the reward less the least cost is not a finite number; scale the costs")
+    least, most = costs.min().item(), abs(costs).max().item()
+    if np.spacing(reward - least) > LOST * most > 0:
+        raise TrothError(
+            f"{where}: a reward of {reward:g} less costs of up to {most:g} loses these in float64; as many pairs as "
+            "possible are made with a reward of the sum of all costs"
+        )
     return reward - costs.clip(None, reward), reward
 
 

@@ -68,7 +68,7 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
         target = behind_link(path)
     beside = target.with_name(_temporary_name(path.name))
     try:
-        with refusing(path), _removed_if_ended(beside):
+        with refusing(path), removed_if_ended(beside):
             yield beside
             if target.is_file() and beside.is_file():
                 shutil.copymode(target, beside)
@@ -105,7 +105,7 @@ def _temporary_name(name: str) -> str:
 
 
 @contextmanager
-def _removed_if_ended(path: Path) -> Iterator[None]:
+def removed_if_ended(path: Path) -> Iterator[None]:
     """Where nobody else handles SIGTERM and SIGHUP, they remove ``path`` before they end the process.
 
     Python handles signals in its main thread alone, so other threads leave them as they are.

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from troth.errors import TrothError
 from troth.files import BOM, open_binary, refusing
+from troth.io.atomic import removed_if_ended
 
 NAME = "-"  # in place of a file's name
 WHERE = "standard input"
@@ -24,7 +25,7 @@ def kept() -> Iterator[Path]:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
         raise TrothError(f"{WHERE}: it is closed; give the name of a file")
-    with TemporaryDirectory(prefix="troth-") as folder:
+    with TemporaryDirectory(prefix="troth-") as folder, removed_if_ended(Path(folder)):
         path = Path(folder) / "input"
         try:
             with refusing(WHERE), open(path, "wb") as file:

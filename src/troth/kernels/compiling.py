@@ -6,26 +6,34 @@ or waits wants to tell that from the work itself.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
 
 class _Compiling:
-    """Kernels compile others that they call: only the outermost counts."""
+    """The time in which some thread compiles: kernels compile those that they call, and threads those that they run."""
 
     def __init__(self) -> None:
-        self.depth, self.seconds, self.start = 0, 0.0, 0.0
+        self.depth, self.seconds, self.start, self.lock = 0, 0.0, 0.0, threading.Lock()
 
     def begin(self) -> None:
-        if not self.depth:
-            self.start = perf_counter()
-        self.depth += 1
+        with self.lock:
+            if not self.depth:
+                self.start = perf_counter()
+            self.depth += 1
 
     def end(self) -> None:
-        self.depth -= 1
-        if not self.depth:
-            self.seconds += perf_counter() - self.start
+        with self.lock:
+            self.depth -= 1
+            if not self.depth:
+                self.seconds += perf_counter() - self.start
+
+    def until(self, now: float) -> float:
+        """The seconds up to now, those of what is not yet compiled too."""
+        with self.lock:
+            return self.seconds + (max(0.0, now - self.start) if self.depth else 0.0)
 
 
 _COMPILING = _Compiling()
@@ -51,13 +59,14 @@ class Stopwatch:
     """Seconds of work since this was made, or since the last lap; ``compiled`` are those of compilation, in all."""
 
     def __init__(self) -> None:
-        self.compiled = 0.0
-        self._last, self._before = perf_counter(), _COMPILING.seconds
+        self.compiled, self._last = 0.0, perf_counter()
+        self._before = _COMPILING.until(self._last)
 
     def lap(self) -> float:
         """The seconds since the last lap, without those of compilation."""
-        now, compiled = perf_counter(), _COMPILING.seconds
-        spent, more = now - self._last, compiled - self._before
+        now = perf_counter()
+        compiled = _COMPILING.until(now)
+        spent, more = now - self._last, min(compiled - self._before, now - self._last)
         self._last, self._before = now, compiled
         self.compiled += more
         return spent - more

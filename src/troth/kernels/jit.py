@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
+from pickle import UnpicklingError
 from threading import Event
 from typing import Any
 
@@ -88,7 +89,11 @@ def _save(kept: Any, key: Any, code: Any) -> None:
     """
     name = kept._index_name.replace(".nbi", f".{sha256(repr(key).encode()).hexdigest()[:16]}.nbc")
     kept._save_data(name, code)
-    kept._save_index({**kept._load_index(), key: name})
+    try:
+        listed = kept._load_index()
+    except (EOFError, UnpicklingError, ValueError):  # of which a part is missing
+        listed = {}
+    kept._save_index({**listed, key: name})
 
 
 _warned = Event()
@@ -110,6 +115,8 @@ def _forgiving(act: Callable[..., Any], place: str) -> Callable[..., Any]:
             return act(*args)
         except OSError as error:
             _warn_once(f"compiled kernels cannot be kept in {place} ({error.strerror or error})")
+            return None
+        except (EOFError, UnpicklingError, ValueError):  # a file of which a part is missing; what is saved replaces it
             return None
 
     return tried

@@ -131,11 +131,15 @@ def codes_of(column: Any, where: str, n: int) -> tuple[np.ndarray, list[Any]]:
     >>> codes_of(["b", "a", "b"], "example", 3)
     (array([1, 0, 1]), ['a', 'b'])
     """
-    package = package_of(column)
+    package, settled = package_of(column), False
     with refusing(where, Exception):
         if package == "pandas":
             codes, found = require("pandas").factorize(column)
             values = list(found)
+            if getattr(getattr(column, "dtype", None), "ordered", False):  # by the order of the categories
+                rank = np.argsort(np.argsort(found.codes))
+                codes = np.where(codes < 0, codes, rank[codes])
+                values, settled = [values[at] for at in np.argsort(rank)], True
         elif package == "polars":
             unique = column.drop_nulls().unique()
             codes, values = _coded(column, unique), unique.to_list()
@@ -150,7 +154,7 @@ def codes_of(column: Any, where: str, n: int) -> tuple[np.ndarray, list[Any]]:
     bad = (codes < 0) | missing[codes] if missing.any() else codes < 0
     if bad.any():
         raise TrothError(f"{where}: the value of row {int(np.argmax(bad))} is missing; fill or drop such rows")
-    return _ascending(codes, values)
+    return (codes, values) if settled else _ascending(codes, values)
 
 
 def _flat(column: Any) -> np.ndarray:

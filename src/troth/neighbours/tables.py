@@ -126,6 +126,7 @@ def choose_columns(
             raise TrothError(f"{where}: columns={tuple(columns)} and weight={weight!r} name two weights; leave one")
         if columns is not None:
             columns = [*columns[:2], str(weight)]
+            _refuse_end(where, columns[:2], weight)
     if columns is not None:
         return _named_columns(where, names, columns)
     if count < 2:
@@ -146,6 +147,7 @@ def choose_columns(
         if sum(_plain(name) == _plain(names[end]) for name in names) > 1:
             raise TrothError(f"{where}: more than one column is called {names[end]!r}; rename the others")
     if weight is not None:
+        _refuse_end(where, [names[end] for end in ends], weight)
         return _named_columns(where, names, [names[ends[0]], names[ends[1]], str(weight)])
     rest = [i for i in range(count) if i not in ends]
     found = [i for i in rest if _is_weight(names[i])]
@@ -155,6 +157,11 @@ def choose_columns(
         asked = f"is {open_} the weight?" if len(found or rest) == 1 else f"which of {open_} is the weight?"
         raise TrothError(f"{where}: {asked} Name it, {_remedy(chosen)}, or the two ends alone if edges have none")
     return *ends, (found[0] if found else None)
+
+
+def _refuse_end(where: str, ends: Sequence[str], weight: str) -> None:
+    if str(weight) in ends:
+        raise TrothError(f"{where}: weight={weight!r} names an end of the edges; name the column of their weights")
 
 
 def _remedy(names: Sequence[str]) -> str:
