@@ -144,7 +144,10 @@ def test_agreement(ranks, every, each, cases):
     run_job(ranks, "agreement", cases, every, each)
 
 
-@pytest.mark.parametrize(("ranks", "every"), [(1, 4), (2, 1), (3, 3), pytest.param(5, 12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("ranks", "every"),
+    [pytest.param(1, 4, marks=pytest.mark.slow), (2, 1), (3, 3), pytest.param(5, 12, marks=pytest.mark.slow)],
+)
 def test_auctions(ranks, every, auctioned):
     run_job(ranks, "auctions", auctioned, every)
 
