@@ -51,7 +51,7 @@ def test_imports_by_string_stand_in_two_places():
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__")
     }
-    assert found == BY_STRING | {"troth.neighbours.tables"}  # which imports pandas, polars or pyarrow
+    assert found == BY_STRING | {"troth.neighbours.packages"}  # which imports pandas, polars or pyarrow
 
 
 def test_nothing_below_imports_the_package_itself():

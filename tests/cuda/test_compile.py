@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def logs():
     made = {}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
 
-        def log(stem: str, architecture: str, names: set[str], *constants: str) -> str:
+        def log(stem: str, architecture: str, names: set[str], *constants: str) -> Future[str]:
             key = stem, architecture, frozenset(names), constants
             if key not in made:
                 made[key] = pool.submit(compile_for, architecture, stem, names, (*HOSTS[stem].CONSTANTS, *constants))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from troth.errors import TrothError
+from troth.neighbours.packages import pyplot_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,9 @@ def love_plot(
 ) -> Figure:
     """Draw it: a line for each column, the widest apart on top."""
     order = np.argsort(np.abs(before), kind="stable")
-    axes: Any = _new_axes(len(order)) if ax is None else ax
+    axes: Any = ax
+    if ax is None:
+        _, axes = pyplot_for("plot").subplots(figsize=(6.5, 1.6 + 0.35 * len(order)), layout="constrained")
     height = np.arange(len(order))
     first, then = np.abs(before)[order], np.abs(after)[order]
     axes.hlines(height, np.minimum(first, then), np.maximum(first, then), color=LINE, linewidth=2, zorder=1)
@@ -41,11 +43,3 @@ def love_plot(
     axes.legend(frameon=False, loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
     return cast("Figure", axes.figure)
-
-
-def _new_axes(lines: int) -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise TrothError('plot needs matplotlib: pip install "troth[plot]"') from None
-    return pyplot.subplots(figsize=(6.5, 1.6 + 0.35 * lines), layout="constrained")[1]

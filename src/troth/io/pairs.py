@@ -17,7 +17,8 @@ from troth.files import refusing
 from troth.io import tables
 from troth.io.atomic import atomic_path, create_binary
 from troth.io.text import as_text, distinct_text
-from troth.neighbours.tables import ids_of_table, require
+from troth.neighbours.packages import require
+from troth.neighbours.tables import ids_of_table
 
 FORMATS = (".csv", ".tsv", ".parquet")
 Chunk = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -12,7 +12,8 @@ from troth.graph import Graph
 from troth.inputs import Edges
 from troth.io.tables import check_ids, edge_chunks
 from troth.io.text import as_text
-from troth.neighbours.tables import require, table_to_edges
+from troth.neighbours.packages import require
+from troth.neighbours.tables import table_to_edges
 
 
 def read(

@@ -34,6 +34,8 @@ LEAN = {"_nrt": False} if TESTED[0] <= numba.version_info.short <= TESTED[1] els
 # What Python would need to call a step of a kernel: without it kernels compile in two thirds of the time.
 UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if LEAN else {}
 
+DAMAGED = EOFError, UnpicklingError, ValueError  # from a file of which a part is missing
+
 
 class _Listener(event.Listener):
     def on_start(self, event: Any) -> None:
@@ -91,7 +93,7 @@ def _save(kept: Any, key: Any, code: Any) -> None:
     kept._save_data(name, code)
     try:
         listed = kept._load_index()
-    except (EOFError, UnpicklingError, ValueError):  # of which a part is missing
+    except DAMAGED:
         listed = {}
     kept._save_index({**listed, key: name})
 
@@ -116,7 +118,7 @@ def _forgiving(act: Callable[..., Any], place: str) -> Callable[..., Any]:
         except OSError as error:
             _warn_once(f"compiled kernels cannot be kept in {place} ({error.strerror or error})")
             return None
-        except (EOFError, UnpicklingError, ValueError):  # a file of which a part is missing; what is saved replaces it
+        except DAMAGED:  # what is saved replaces it
             return None
 
     return tried

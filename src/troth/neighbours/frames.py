@@ -15,7 +15,8 @@ import numpy as np
 from troth.arrays import is_on_device
 from troth.errors import TrothError
 from troth.files import one_line, refusing, shortened
-from troth.neighbours.tables import package_of, require
+from troth.neighbours.packages import require
+from troth.neighbours.tables import package_of
 
 
 @dataclass(frozen=True)

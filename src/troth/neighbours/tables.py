@@ -23,6 +23,7 @@ from troth.errors import TrothError
 from troth.files import refusing, shortened
 from troth.inputs import Edges
 from troth.names import number_names, text_array
+from troth.neighbours.packages import require
 from troth.words import did_you_mean, means_cost
 
 ENDS = (
@@ -389,14 +390,3 @@ def edges_to_table(source: np.ndarray, target: np.ndarray, weight: np.ndarray, l
 def _as_column(ids: np.ndarray) -> np.ndarray | list[str]:
     """Ids as packages take them: text that is objects as a list, since polars would make NumPy's text of an array."""
     return ids.tolist() if ids.dtype.kind == "O" and {str}.issuperset(map(type, ids)) else ids
-
-
-def require(package: str) -> Any:
-    """Import a package of tables, or say what to install."""
-    import importlib
-
-    try:
-        return importlib.import_module(package)
-    except ImportError as error:
-        extra = "polars" if package == "polars" else '"troth[tables]"'
-        raise TrothError(f"{package} is not installed: pip install {extra}") from error

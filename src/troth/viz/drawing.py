@@ -11,6 +11,7 @@ from troth.api.mates import mates_on_host
 from troth.api.opening import as_graph
 from troth.errors import TrothError
 from troth.graph import Graph
+from troth.neighbours.packages import pyplot_for
 from troth.viz.labels import TURNS, Paper, along, around, measure
 from troth.viz.layout import places_for
 from troth.viz.story import number
@@ -140,10 +141,7 @@ def edges_of(g: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _new_axes(places: np.ndarray) -> Any:
     """Of a figure as wide as a column, and no higher than the drawing needs."""
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise TrothError('draw needs matplotlib: pip install "troth[plot]"') from None
+    pyplot = pyplot_for("draw")
     _, half = _box(places)
     return pyplot.subplots(figsize=(7, 7 * min(1, half[1] / half[0]) + 0.7), layout="constrained")[1]
 
