@@ -1,4 +1,4 @@
-"""What is special in Suitor: waves, coarse prefixes, long rows, groups of 64, both directions, and races."""
+"""What is special in Suitor: waves, coarse prefixes, long, short and sorted rows, groups of 64, and races."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,11 @@ import troth
 from troth import reference
 from troth.api.opening import as_graph
 from troth.contract import Context
-from troth.cpu import suitor
-from troth.cpu.suitor import DENSE, GROUP, SAMPLE, TILE, goes_in_waves, plan_waves, run
+from troth.cpu import suitor, suitor_waves
+from troth.cpu.first_choices import TILE
+from troth.cpu.offers import GROUP, SHORT
+from troth.cpu.suitor import run
+from troth.cpu.suitor_waves import DENSE, SAMPLE, goes_in_waves, plan_waves
 from troth.graph import Graph
 from troth.kernels import team
 from troth.order import priorities
@@ -93,7 +96,7 @@ def test_waves_look_less(monkeypatch, ties):
     graph = drawn(20_000, 200_000, equal(1, np.float32))
     order = order_of(graph, ties)
     mate, waves, *_ = run(graph, order, Context(1))
-    monkeypatch.setattr(suitor, "DENSE", graph.n)
+    monkeypatch.setattr(suitor_waves, "DENSE", graph.n)
     same, plain, *_ = run(graph, order, Context(1))
     assert mate.tolist() == same.tolist()
     assert 2 * waves["scans"] < plain["scans"]
@@ -164,6 +167,58 @@ def test_several_hubs(kind, ties):
 
 
 @pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "int64"])
+def test_short_rows_and_a_few_long_ones(dtype, ties):
+    """Rows of every length up to 40 among leaves and lone vertices; random and equal weights."""
+    rng = np.random.default_rng(3)
+    row = np.concatenate([np.repeat(np.arange(0, 4000, 100), np.arange(40)), rng.integers(0, 4000, 5000)])
+    col = rng.integers(0, 4500, len(row))
+    for weight in (rng.integers(1, 20, len(row)), np.full(len(row), 3)):
+        graph = as_graph((row, col, weight.astype(dtype)))
+        assert len(graph.indices) <= suitor.FEW * graph.n
+        assert np.diff(graph.indptr).max() > 2 * SHORT
+        check(graph, ties, threads=(1, 2, 8), presort=(False,))
+
+
+# ---- rows that are read again and again ----
+
+
+def product(n):
+    """Everyone wants the same neighbour, and the next when that one is taken."""
+    worth = np.random.default_rng(n).permutation(n) + 1
+    return complete(n, lambda u, v: int(worth[u] * worth[v]), np.int64)
+
+
+def sums(n):
+    return build([(i, n + j, i + j + 1) for i in range(n) for j in range(n)], 2 * n)
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize(
+    "graph", [product(220), sums(150), complete(230, lambda u, v: 1)], ids=["product", "sums", "equal"]
+)
+def test_no_entry_is_read_more_than_eight_times(graph, ties):
+    """Proposals along unsorted rows would read the entries of the first graph about n / 8 times."""
+    order = order_of(graph, ties)
+    wanted = reference.greedy(graph, order).tolist()
+    for threads in (1, 2, 5):
+        mates, counts, *_ = run(graph, order, Context(threads))
+        assert mates.tolist() == wanted
+        assert counts["edges_read"] <= 8 * len(graph.indices)
+
+
+def test_rows_are_sorted_once_they_were_read_too_often(monkeypatch):
+    graph = product(200)
+    order = order_of(graph)
+    assert "sort" in run(graph, order, Context(2)).seconds
+    monkeypatch.setattr(suitor, "MOST_LOOKS", 1000)
+    mates, counts, seconds, _ = run(graph, order, Context(2))
+    assert "sort" not in seconds
+    assert counts["edges_read"] > 8 * len(graph.indices)
+    assert mates.tolist() == reference.greedy(graph, order).tolist()
+
+
+@pytest.mark.parametrize("ties", TIES)
 def test_groups_that_are_not_full(ties):
     size = int(GROUP)
     for n in (2, 3, size - 1, size, size + 1, 2 * size - 1, 2 * size + 1, 5 * size + 7):
@@ -188,7 +243,9 @@ def test_a_hundred_races_have_one_winner():
     """Few distinct weights and a hub in reach of everyone: offers are displaced all the time."""
     graph = drawn(3000, 15_000, lambda rng, m: rng.integers(1, 6, m).astype(np.int32))
     coarse = drawn(3000, 15_000, near_ties)
-    for contested in (graph, coarse):
+    short = drawn(3000, 9000, lambda rng, m: rng.integers(1, 6, m).astype(np.int32))
+    assert len(short.indices) <= suitor.FEW * short.n
+    for contested in (graph, coarse, short):
         order = order_of(contested)
         wanted = reference.greedy(contested, order)
         for _ in range(50):

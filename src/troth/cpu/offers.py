@@ -16,14 +16,41 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from troth.kernels.atomics import compare_and_swap, load, prefetch
+from troth.kernels.atomics import compare_and_swap, fetch_add, load, prefetch
 from troth.kernels.jit import inlined, kernel
+from troth.kernels.team import new_cursor
 from troth.order import MASK, ONE, PRIORITY_BITS, prefix, priority, priority_at, vertex
 from troth.rows import Rows, find
 
 NONE = np.uint64(0)  # no offer
 LOST = np.uint64(2**64 - 1)  # the neighbour holds a better offer
+ENDLESS = np.uint64(2**62)  # entries that may be read
 GROUP = np.uint64(64)  # vertices whose first offers are made together
+SHORT = 16  # entries; in longer rows most need no look at the offer that a neighbour holds
+
+
+class Budget(NamedTuple):
+    """How many entries all workers together may read before they give up."""
+
+    spent: np.ndarray  # entries, as a cursor; those of up to ``step`` entries a worker are not yet counted
+    step: np.uint64
+    limit: np.uint64
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the workers gave up, or might have."""
+        return bool(self.spent[0] > self.limit)
+
+
+def new_budget(limit: int = int(ENDLESS), threads: int = 1) -> Budget:
+    """A budget of so many entries; by default there is no end to it."""
+    return Budget(new_cursor(), np.uint64(limit // (64 * threads)), np.uint64(limit))
+
+
+@inlined
+def overspends(budget, read):
+    """Count entries that were read; True where all workers together have read too many."""
+    return np.uint64(fetch_add(budget.spent, NONE, np.int64(read))) + read > budget.limit
 
 
 class Offers(NamedTuple):
@@ -198,14 +225,15 @@ def fetch(rows, queue, waiting, offers):
 
 
 @inlined
-def settle(rows, order, short, flat, far, queue, waiting, offers):
-    """Lines 9 to 31 for the vertices queue[:waiting]: whom one displaces takes its place. Returns three counts.
+def settle(rows, order, short, flat, far, limit, queue, waiting, offers):
+    """Lines 9 to 31 for the vertices queue[:waiting]: whom one displaces takes its place.
 
     The neighbour found may have a better offer by the time that ours arrives: then the vertex looks again at once.
-    ``short``: up to how many entries ``look_short`` pays (parts: 0); ``flat``: all weights are equal; ``far``: fetch.
+    ``short``: up to how many entries ``look_short`` pays (parts: 0); ``flat``: all weights are equal; ``far``: fetch;
+    ``limit``: pause after so many entries. Returns three counts, and how many are left in the queue.
     """
     made = scans = read = NONE
-    while waiting > NONE:
+    while waiting > NONE and read <= limit:
         if far:
             fetch(rows, queue, waiting, offers)
         left = NONE
@@ -238,4 +266,4 @@ def settle(rows, order, short, flat, far, queue, waiting, offers):
                     queue[left] = np.uint64(again)
                     left += ONE
         waiting = left
-    return made, scans, read
+    return made, scans, read, waiting

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from troth.errors import TrothError
-from troth.kernels.atomics import fetch_add
+from troth.kernels.atomics import fetch_add, store
 from troth.kernels.jit import generator, inlined
 from troth.validate import MAX_THREADS
 
@@ -84,6 +84,12 @@ def new_cursor() -> np.ndarray:
 def take(cursor, chunk):
     """The start of the next chunk, perhaps at or past the end."""
     return fetch_add(cursor, np.uint64(0), np.int64(chunk))
+
+
+@inlined
+def stop_all(cursor):
+    """No worker gets another chunk."""
+    store(cursor, np.uint64(0), FAR)
 
 
 @generator

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from troth.cpu.offers import GROUP, LOST, NONE, answer, offer_along, settle
+from troth.cpu.offers import ENDLESS, GROUP, LOST, NONE, answer, offer_along, settle
 from troth.kernels.atomics import compare_and_swap, fetch_add, prefetch
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.team import chunks
@@ -125,6 +125,6 @@ def propose(worker, cursor, chunk, part, order, visits, first, firsts, queues, o
             else:
                 for i in range(some.size):
                     queue[i] = np.uint64(some[i])
-            more, looked, _ = settle(part, order, 0, False, True, queue, waiting, offers)
+            more, looked, _, _ = settle(part, order, 0, False, True, ENDLESS, queue, waiting, offers)
             made, scans = made + more, scans + looked
     return made, scans

@@ -37,8 +37,10 @@ from typing import Any
 import numpy as np
 
 from troth.contract import Context, Result
-from troth.cpu.offers import GROUP, NONE, Offers
-from troth.cpu.suitor import goes_down, goes_in_waves, new_scratch, propose_all, propose_in_waves, suitors_to_mates
+from troth.cpu.first_choices import new_scratch
+from troth.cpu.offers import GROUP, NONE, Offers, new_budget
+from troth.cpu.suitor import goes_down, propose_all, suitors_to_mates
+from troth.cpu.suitor_waves import goes_in_waves, propose_in_waves
 from troth.kernels.team import CALLER, chunk_size, run_team
 from troth.order import Order
 from troth.ranks.exchange import starts_of, wait
@@ -94,10 +96,12 @@ def propose_together(
         counts = []
     elif goes_in_waves(graph, order):
         visits = np.empty(some.stop - some.start, np.int32)
-        counts = propose_in_waves(rows, order, some.start, visits, scratch, offers, after=lambda _: node.sync())
+        counts = propose_in_waves(
+            rows, order, some.start, new_budget(), visits, scratch, offers, after=lambda _: node.sync()
+        )
     else:
         run_together = partial(run_team, chunk=chunk_size(graph.n, threads * node.comm.size), cursor=shared.cursor)
-        counts = run_together(propose_all, graph.n, team, rows, order, goes_down(order), scratch, offers)
+        counts = run_together(propose_all, graph.n, team, rows, order, goes_down(order), new_budget(), scratch, offers)
     node.sync()
     return counts
 
