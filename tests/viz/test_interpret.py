@@ -51,10 +51,10 @@ class Watcher:
     def __init__(self):
         self.made, self.won = [], 0
 
-    def on_make_offer(self, at):
+    def on_offer_unbranched(self, at):
         self.made.append(int(at.v))
-        displaced = yield
-        self.won += displaced != suitor.LOST
+        *_, won = yield
+        self.won += won
 
     def on_suitors_to_mates(self, at):
         self.state = at.state.copy()

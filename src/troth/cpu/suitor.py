@@ -232,7 +232,7 @@ def _propose_unsorted(
     n, entries, rows, scratch = graph.n, len(graph.indices), rows_of(graph), new_scratch(threads)
     if goes_in_waves(graph, order):
         return propose_in_waves(rows, order, 0, budget, mate, scratch, offers, report)
-    chunk = chunk_size(n, threads, max(2048, CHUNK * n // entries))
+    chunk = max(int(GROUP), chunk_size(n, threads, max(2048, CHUNK * n // entries)))
     team = partial(run_team, chunk=chunk, progress=report)
     if entries <= FEW * n and not order.lossy:
         least, greatest, _ = graph.bits_range()

@@ -1,10 +1,14 @@
 """Suitor: offers, refusals, displacements; beside each vertex its suitor and the offer, as Naim et al. show it (2016).
 
-The engine has three ways to work, and each has its own pseudocode: first choices in a stream, then a queue; in waves,
-where all weights are equal; and with sorted rows (``presort``), which is Algorithm 3 of Naim et al. as they play it.
+The engine has three ways to work, and each has its own pseudocode: first choices in a stream, then a queue (on short
+rows all first offers come before the second ones); in waves, where all weights are equal; and with sorted rows
+(``presort``), which is Algorithm 3 of Naim et al. as they play it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from troth.cpu.offers import LOST, NONE
 from troth.viz.story import Arrow, Story, Watching
@@ -73,19 +77,36 @@ class Suitor(Story):
     def on_offer_first(self, at) -> Watching:
         again, _ = yield
         if at.best == NONE:
-            self.processed.add(int(at.u))
-            self.frame("each", f"{self.name(at.u)} has no neighbour.", [at.u])
+            self._is_alone(int(at.u))
         elif again == at.u:
             self.frame("wait", f"{self.name(at.u)} joins the queue and will look again.", [at.u])
 
+    def on_offer_group(self, at) -> Watching:
+        for u, key in enumerate(at.choices[0][: at.count], int(at.first)):
+            if key == NONE:
+                self._is_alone(u)
+        yield
+
+    def on_offer_unbranched(self, at) -> Watching:
+        held = at.state[at.v]
+        yield from self._offer(int(at.u), int(at.v), held, lambda answer: held if answer[-1] else LOST)
+
     def on_make_offer(self, at) -> Watching:
-        u, v, held = self.vertex(at.offer), int(at.v), at.offers.state[at.v]
+        held = at.offers.state[at.v]
+        yield from self._offer(self.vertex(at.offer), int(at.v), held, lambda displaced: displaced)
+
+    def _is_alone(self, u: int) -> None:
+        self.processed.add(u)
+        self.frame("each", f"{self.name(u)} has no neighbour.", [u])
+
+    def _offer(self, u: int, v: int, held: int, displaced_by: Callable[[Any], int]) -> Watching:
+        """An offer to v before it is answered, and after; the answer tells what it displaced, or LOST."""
         rival = self.vertex(held) if held else -1
         if not self.looked:
             holding = f", who holds {self.name(rival)}'s of {self.weight(rival, v)}" if rival >= 0 else ""
             caption = f"{self.name(u)} makes an offer of {self.weight(u, v)} to {self.name(v)}{holding}."
             self.frame("offer", caption, [u], [v], [Arrow(u, v)])
-        displaced = yield
+        displaced = displaced_by((yield))
         taken, displacing = ("again", "push") if self.looked else ("take", "displace")
         self.looked = False
         if displaced == LOST:
