@@ -12,10 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from troth.gate.findings import COLUMNS, GREATEST, LEAST, SALT, UNION
-from troth.kernels.jit import kernel
+from troth.gate.findings import COLUMNS, SALT
+from troth.kernels.jit import inlined, kernel
 from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import WEIGHT, hash2, weight_bits
+
+ROOM = 512  # entries that are checked at a time: what they need stays in the first cache
+SHORT, STRIDE = 4, 32  # entries that a row is thought to have, and where it has more
+NONE = np.uint64(0)
 
 
 class Entries(NamedTuple):
@@ -26,55 +30,104 @@ class Entries(NamedTuple):
     data: np.ndarray
 
 
+@inlined
+def name_rows(indptr, first, u, stop, owner):
+    """owner[1 + i] = the row of entry ``first + i``, for the next entries of the rows u..stop-1; ``first`` is in row u.
+
+    Whole rows as long as there is room, or a piece of a long one. Returns the row that comes next, or goes on, and how
+    many entries were named. A row is written in strides, whatever its length: what is too much the next row overwrites,
+    and no branch depends on the lengths of short rows.
+    """
+    if indptr[u + 1] - first > ROOM:
+        for k in range(1, ROOM + 1):
+            owner[k] = np.uint32(u)
+        return u, np.int64(ROOM)
+    while u < stop and indptr[u + 1] - first <= ROOM:
+        at = max(indptr[u] - first, 0) + 1
+        end = indptr[u + 1] - first + 1
+        for k in range(at, at + SHORT):
+            owner[k] = np.uint32(u)
+        if end > at + SHORT:
+            for k in range(at + SHORT, at + STRIDE):
+                owner[k] = np.uint32(u)
+            for k in range(at + STRIDE, end):
+                owner[k] = np.uint32(u)
+        u += 1
+    return u, indptr[u] - first
+
+
 @kernel
-def check_rows(worker, cursor, chunk, indptr, indices, data, bits, salt, found):
-    """Stream the rows once; ``found[worker]`` gets the counts, the fingerprint and the range of the positive bits."""
-    n = np.int64(indptr.size - 1)
-    unsorted = outside = loops = nonpositive = nonfinite = np.uint64(0)
-    total = np.uint64(0)
-    least = np.uint64(2**64 - 1)
-    greatest = union = np.uint64(0)
-    for start, stop in chunks(cursor, chunk, n):
-        for u in range(start, stop):
-            last = np.int64(-1)
-            for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-                v = np.int64(indices[e])
-                unsorted += np.uint64(v <= last)
-                outside += np.uint64(v < 0) + np.uint64(v >= n)
-                last = v
-                x = data[e]
-                b = np.uint64(bits[e])
-                nonfinite += np.uint64(x - x != 0)
-                nonpositive += np.uint64(not x > 0)
-                least = min(least, b)
-                greatest = max(greatest, b)
-                union |= b
-                low, high = np.uint64(min(u, v)), np.uint64(max(u, v))  # type: ignore[arg-type]
-                h = ((low << np.uint64(32) | high) ^ salt[0]) * np.uint64(0x9E3779B97F4A7C15)
-                h = (h ^ (h >> np.uint64(32)) ^ b ^ salt[1]) * np.uint64(0xD6E8FEB86659FD93)
+def check_rows(worker, cursor, chunk, indptr, indices, bits, salt, owners, narrow, found):
+    """Stream the rows once; ``found[worker]`` gets the counts, the fingerprint and the range of the bits.
+
+    The loops go over entries, not over rows, so that short rows are as fast as long ones. ``narrow`` gets the indices,
+    where it is not None.
+    """
+    n = np.uint64(indptr.size - 1)
+    owner = owners[worker]
+    unsorted = outside = loops = total = np.uint64(0)
+    least, greatest, union = bits[0], bits[0], bits[0]
+    for start, stop in chunks(cursor, chunk, np.int64(n)):
+        u, first, last = start, indptr[start], np.int64(-1)
+        owner[0] = n  # of the entry before the first: no row
+        while u < stop:
+            u, count = name_rows(indptr, first, u, stop, owner)
+            part = indices[np.uint64(first) : np.uint64(first + count)]
+            values = bits[np.uint64(first) : np.uint64(first + count)]
+            if narrow is not None:  # known when compiling
+                for i in range(count):
+                    narrow[np.uint64(first + i)] = part[i]
+            if count:
+                unsorted += np.uint64((owner[1] == owner[0]) & (part[0] <= last))
+                last = np.int64(part[count - 1])
+            for i in range(1, count):
+                unsorted += np.uint64((owner[i] == owner[i + 1]) & (part[i] <= part[i - 1]))
+            for i in range(count):
+                least = min(least, values[i])
+                greatest = max(greatest, values[i])
+                union |= values[i]
+            for i in range(count):
+                row, v = np.uint64(owner[i + 1]), np.uint64(part[i])
+                outside += np.uint64(v >= n)  # also what is below 0
+                loops += np.uint64(v == row)
+                h = ((min(row, v) << np.uint64(32) | max(row, v)) ^ salt[0]) * np.uint64(0x9E3779B97F4A7C15)
+                h = (h ^ (h >> np.uint64(32)) ^ np.uint64(values[i]) ^ salt[1]) * np.uint64(0xD6E8FEB86659FD93)
                 h = (h ^ (h >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
                 h ^= h >> np.uint64(29)
-                if v > u:
-                    total += h
-                elif v < u:
-                    total -= h
-                else:
-                    loops += np.uint64(1)
-    columns = (unsorted, outside, loops, nonpositive, nonfinite, total, least, greatest, union)  # as in findings.py
+                total += (h if v > row else NONE - h) if v != row else NONE
+            first += count
+            owner[0] = owner[count]
+    columns = (unsorted, outside, loops, total, np.uint64(least), np.uint64(greatest), np.uint64(union))
     for column, value in enumerate(columns):
         found[worker, column] = value
 
 
-def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> list[int]:
-    """The columns above over all workers; the last three mean something where all entries are positive."""
+def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, narrow: np.ndarray | None = None) -> list[int]:
+    """What one pass finds, by the columns of ``findings.py``; the last three mean something where all are positive.
+
+    ``narrow``: room for the indices as int32, which are right where none is outside.
+    """
     threads, n = thread_count(None, len(indices)), len(indptr) - 1
-    found = np.zeros((threads, len(COLUMNS)), np.uint64)
-    run_team(check_rows, n, threads, indptr, indices, data, weight_bits(data), SALT, found, serial_below=0)
+    if not len(indices):
+        return [0] * len(COLUMNS)
+    parts, owners = np.zeros((threads, 7), np.uint64), np.empty((threads, ROOM + STRIDE + 1), np.uint32)
+    given = indptr, indices, weight_bits(data), SALT, owners, narrow, parts
+    run_team(check_rows, n, threads, *given, serial_below=0)
     with np.errstate(over="ignore"):
-        total = found.sum(axis=0, dtype=np.uint64)
-    total[LEAST], total[GREATEST] = found[:, LEAST].min(), found[:, GREATEST].max()
-    total[UNION] = np.bitwise_or.reduce(found[:, UNION])
-    return [int(x) for x in total]
+        counts = parts[:, :4].sum(axis=0, dtype=np.uint64)
+    least, greatest, union = int(parts[:, 4].min()), int(parts[:, 5].max()), int(np.bitwise_or.reduce(parts[:, 6]))
+    found = dict.fromkeys(COLUMNS, 0) | dict(zip(("UNSORTED", "OUTSIDE", "LOOPS", "FINGERPRINT"), counts, strict=True))
+    found |= {"LEAST": least, "GREATEST": greatest, "UNION": union}
+    if least == 0 or greatest > _greatest_bits(data.dtype):  # positive and finite numbers have the bits between
+        found["NONPOSITIVE"] = len(data) - np.count_nonzero(data > 0)
+        found["NONFINITE"] = len(data) - np.count_nonzero(np.isfinite(data))
+    return [int(found[column]) for column in COLUMNS]
+
+
+def _greatest_bits(kind: np.dtype) -> int:
+    """The bits of the greatest finite number of a type."""
+    limit = np.finfo(kind).max if kind.kind == "f" else np.iinfo(kind).max
+    return int(weight_bits(np.array([limit], kind))[0])
 
 
 @kernel
