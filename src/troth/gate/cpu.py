@@ -14,12 +14,14 @@ import numpy as np
 
 from troth.gate.findings import COLUMNS, SALT
 from troth.kernels.jit import inlined, kernel
+from troth.kernels.sort import STACK, sort_pairs
 from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import WEIGHT, hash2, weight_bits
 
 ROOM = 512  # entries that are checked at a time: what they need stays in the first cache
 SHORT, STRIDE = 4, 32  # entries that a row is thought to have, and where it has more
 NONE = np.uint64(0)
+EACH = {"chunk": 1, "serial_below": 0}  # of a team: every item is a large piece of work
 
 
 class Entries(NamedTuple):
@@ -228,106 +230,122 @@ def merge_directions(rows, columns, mode, write, merged):
 
 
 @kernel
-def count_ends(row, col, ends):
-    """ends[v + 1] += the number of non-loop edges at v; returns the number of loops."""
-    loops = 0
-    for e in range(row.size):
-        if row[e] == col[e]:
-            loops += 1
-        else:
-            ends[row[e] + 1] += 1
-            ends[col[e] + 1] += 1
-    return loops
+def count_ends(worker, cursor, chunk, row, col, mirrored, loops, bounds, ends):
+    """ends[v + 1] += the entries of row v, for the v of each range bounds[r]..bounds[r + 1] - 1; returns the loops.
 
-
-@kernel
-def scatter_edges(row, col, weight, place, indices, data):
-    """Both directions of every edge into the bucket of its end; ``place`` holds where each bucket goes on."""
-    for e in range(row.size):
-        u, v = row[e], col[e]
-        if u != v:
-            indices[place[u]] = v
-            data[place[u]] = weight[e]
-            place[u] += 1
-            indices[place[v]] = u
-            data[place[v]] = weight[e]
-            place[v] += 1
-
-
-@kernel
-def count_entries(row, col, mirrored, ends):
-    """ends[u + 1] += the number of entries in row u of a coordinate list."""
-    for e in range(row.size):
-        ends[row[e] + 1] += 1
-        if mirrored and row[e] != col[e]:
-            ends[col[e] + 1] += 1
-
-
-@kernel
-def scatter_rows(row, col, weight, mirrored, place, indices, data):
-    """Every entry of a coordinate list into its row; ``place`` holds where each row goes on."""
-    for e in range(row.size):
-        u, v = row[e], col[e]
-        indices[place[u]] = v
-        data[place[u]] = weight[e]
-        place[u] += 1
-        if mirrored and u != v:
-            indices[place[v]] = u
-            data[place[v]] = weight[e]
-            place[v] += 1
-
-
-@kernel
-def sort_neighbours(indptr, indices, data):
-    """Sort every row by neighbour, in place. Shell's method: rows are short, and most are nearly in order."""
-    for u in range(indptr.size - 1):
-        start, stop = indptr[u], indptr[u + 1]
-        gap = stop - start
-        while gap > 1:
-            gap = max(gap * 4 // 9, 1)
-            for e in range(start + gap, stop):
-                v, weight, to = indices[e], data[e], e
-                while to - gap >= start and indices[to - gap] > v:
-                    indices[to], data[to] = indices[to - gap], data[to - gap]
-                    to -= gap
-                if to != e:
-                    indices[to], data[to] = v, weight
-
-
-@kernel
-def keep_heaviest(indptr, indices, data, ends):
-    """Merge equal neighbours of sorted rows in place, keeping the heaviest; ``ends`` is the new indptr."""
-    to = 0
-    ends[0] = 0
-    for u in range(indptr.size - 1):
-        begin = to
-        for e in range(indptr[u], indptr[u + 1]):
-            if to > begin and indices[to - 1] == indices[e]:
-                data[to - 1] = max(data[to - 1], data[e])
-            else:
-                indices[to] = indices[e]
-                data[to] = data[e]
-                to += 1
-        ends[u + 1] = to
-
-
-def edges_to_csr(row: np.ndarray, col: np.ndarray, weight: np.ndarray, n: int):
-    """Undirected edges to sorted CSR: (indptr, indices, weights, loops dropped, repeats merged).
-
-    A counting sort by one end, then each row by the other, in place: less memory than a second counting sort, and less
-    time but for a star. Beside the result there is room for one number a vertex.
+    An edge is an entry of the row of its first end, and where ``mirrored`` of that of its second end. A loop is one
+    entry, or none where ``loops`` is false. Every range is one pass over all edges: ranges share no row, so threads
+    need not wait for each other, and a row fills up in the order of the edges.
     """
+    found = 0
+    for r, _ in chunks(cursor, chunk, len(bounds) - 1):
+        first, last = bounds[r], bounds[r + 1]
+        for e in range(row.size):
+            u, v = np.int64(row[e]), np.int64(col[e])
+            if first <= u < last:
+                found += u == v
+                ends[u + 1] += loops | (u != v)
+            if mirrored and first <= v < last:
+                ends[v + 1] += u != v
+    return found
+
+
+@kernel
+def scatter_ends(worker, cursor, chunk, row, col, weight, mirrored, loops, bounds, place, indices, data):
+    """Write the entries that ``count_ends`` counts; ``place`` holds where each row goes on."""
+    for r, _ in chunks(cursor, chunk, len(bounds) - 1):
+        first, last = bounds[r], bounds[r + 1]
+        for e in range(row.size):
+            u, v = np.int64(row[e]), np.int64(col[e])
+            if first <= u < last and (loops or u != v):
+                indices[place[u]] = v
+                data[place[u]] = weight[e]
+                place[u] += 1
+            if mirrored and first <= v < last and u != v:
+                indices[place[v]] = u
+                data[place[v]] = weight[e]
+                place[v] += 1
+
+
+def bucket(
+    row: np.ndarray,
+    col: np.ndarray,
+    weight: np.ndarray,
+    n: int,
+    mirrored: bool,
+    loops: bool,
+    threads: int | None = None,
+):
+    """A counting sort of a coordinate list by rows: (indptr, indices, data, how many are loops); rows are not sorted.
+
+    ``mirrored`` and ``loops`` are as in ``count_ends``; a row has its entries in the order of the list.
+    """
+    threads = thread_count(threads, len(row))
     indptr = np.zeros(n + 1, np.int64)
-    loops = count_ends(row, col, indptr)
+    bounds = np.arange(threads + 1) * n // threads
+    found = sum(run_team(count_ends, threads, threads, row, col, mirrored, loops, bounds, indptr, **EACH))
     np.cumsum(indptr, out=indptr)
     total = int(indptr[-1])
     indices, data = np.empty(total, np.int32), np.empty(total, weight.dtype)
-    scatter_edges(row, col, weight, indptr[:-1].copy(), indices, data)
-    sort_neighbours(indptr, indices, data)
-    ends = np.empty_like(indptr)
-    keep_heaviest(indptr, indices, data, ends)
+    bounds = np.searchsorted(indptr, np.arange(threads + 1) * total // threads)  # about as many entries each
+    bounds[0], bounds[-1] = 0, n
+    given = row, col, weight, mirrored, loops, bounds, indptr[:-1].copy(), indices, data
+    run_team(scatter_ends, threads, threads, *given, **EACH)
+    return indptr, indices, data, int(found)
+
+
+@kernel
+def sort_rows(worker, cursor, chunk, indptr, indices, data, merge, stacks, kept):
+    """Sort every row by neighbour, in place; with ``merge``, of equal neighbours the heaviest stays.
+
+    kept[u + 1] = how many do. They stand at the beginning of the row.
+    """
+    for start, stop in chunks(cursor, chunk, indptr.size - 1):
+        for u in range(start, stop):
+            first, last = indptr[u], indptr[u + 1]
+            sort_pairs(first, last, indices, data, stacks[worker])
+            to = first
+            for e in range(first + merge, last):
+                if merge and indices[to] == indices[e]:
+                    data[to] = max(data[to], data[e])
+                elif merge:
+                    to += 1
+                    indices[to], data[to] = indices[e], data[e]
+            kept[u + 1] = to + 1 - first if merge and first < last else last - first
+
+
+def sort_neighbours(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, merge: bool = False, threads: int | None = None
+) -> np.ndarray:
+    """What ``sort_rows`` does; returns an indptr of the entries that stay."""
+    kept, threads = np.zeros(len(indptr), np.int64), thread_count(threads, len(indices))
+    stacks = np.empty((threads, STACK), np.int64)
+    run_team(sort_rows, len(indptr) - 1, threads, indptr, indices, data, merge, stacks, kept)
+    return np.cumsum(kept, out=kept)
+
+
+@kernel
+def close_up(indptr, ends, indices, data):
+    """Move what stays of every row, at its beginning, to where the new indptr ``ends`` has the row; in place."""
+    for u in range(ends.size - 1):
+        shift = indptr[u] - ends[u]
+        for e in range(ends[u], ends[u + 1]):
+            indices[e], data[e] = indices[e + shift], data[e + shift]
+
+
+def edges_to_csr(row: np.ndarray, col: np.ndarray, weight: np.ndarray, n: int, threads: int | None = None):
+    """Undirected edges to sorted CSR: (indptr, indices, weights, loops dropped, repeats merged).
+
+    A counting sort by one end, then each row by the other, in place: less memory than a second counting sort, and less
+    time but for a star. Beside the result there is room for two numbers a vertex. The arrays are the same for any
+    number of threads.
+    """
+    indptr, indices, data, loops = bucket(row, col, weight, n, True, False, threads)
+    total = len(indices)
+    ends = sort_neighbours(indptr, indices, data, True, threads)
     kept = int(ends[-1])
     if kept < total:  # nobody else holds them, so what is left over is given back without a copy
+        close_up(indptr, ends, indices, data)
         indices.resize(kept, refcheck=False)
         data.resize(kept, refcheck=False)
     return ends, indices, data, loops, (total - kept) // 2

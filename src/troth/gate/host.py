@@ -172,11 +172,7 @@ def _scatter(source: Matrix, rule: str, seed: np.uint64):
         row, col, values = row[stored], col[stored], values[stored]
     values = None if source.pattern else values
     data = _apply_rule(rule, values, where, len(row), lambda out: kernels.random_edge_weights(row, col, seed, out))
-    indptr, mirrored = np.zeros(n + 1, np.int64), getattr(coo, "mirrored", False)
-    kernels.count_entries(row, col, mirrored, indptr)
-    np.cumsum(indptr, out=indptr)
-    indices, weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], data.dtype)
-    kernels.scatter_rows(row, col, data, mirrored, indptr[:-1].copy(), indices, weights)
+    indptr, indices, weights, _ = kernels.bucket(row, col, data, n, getattr(coo, "mirrored", False), True)
     return indptr, indices, weights
 
 
