@@ -1,5 +1,6 @@
 """What is special to handshaking: strongest neighbours, and the edges left after each round."""
 
+import numpy as np
 import pytest
 from corpus import TIES, corpus, graphs, on_corpus, order_of
 from hypothesis import given
@@ -62,7 +63,7 @@ def test_rounds_do_not_depend_on_threads(weights, monkeypatch):
             monkeypatch.setattr(handshake, "SMALL", small)
             stats = handshake.run(graph, order, Context(threads)).counts
             assert stats["edges"] == left
-            scans.add((stats["scans"], stats["edges_read"]))
+            scans.add((stats["scans"], stats["edges_read"], stats["visits"]))
     assert len(scans) == 1
 
 
@@ -78,3 +79,37 @@ def test_only_those_look_again_whose_strongest_neighbour_was_matched():
     stats = handshake.run(graph, order_of(graph), Context()).counts
     assert stats["rounds"] == 1000
     assert stats["scans"] == 2001 + 1000
+
+
+CHAINS = {
+    "increasing": lambda n: troth.generate("path", n=n, weights="increasing"),
+    "decreasing": lambda n: troth.as_graph((np.arange(n - 1), np.arange(1, n), np.arange(n - 1, 0, -1))),
+    "caterpillar": lambda n: troth.as_graph(caterpillar(n // 2)),
+    "star of chains": lambda n: troth.as_graph(star_of_chains(n)),
+}
+
+
+def caterpillar(k):
+    """A spine of increasing weights whose vertices have a light leaf each."""
+    spine, leaves = np.arange(k - 1), np.arange(k)
+    weight = np.concatenate([spine + 2, np.ones(k, int)])
+    return np.concatenate([spine, leaves]), np.concatenate([spine + 1, leaves + k]), weight
+
+
+def star_of_chains(n):
+    """A hub that is joined to the end of every chain of 50, by heavier edges than those of the chains."""
+    place = np.arange(1, n)
+    before = np.where(place % 50 == 1, 0, place - 1)
+    return before, place, np.where(before == 0, n + place, n - place % 50)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_all_rounds_together_read_and_visit_a_small_multiple_of_the_graph(name):
+    """However many rounds there are: a counter for each kind of step, on a team and on one thread."""
+    for n in (1000, 4000):
+        graph = CHAINS[name](n)
+        found = handshake.run(graph, order_of(graph), Context(2))
+        assert found.mate.tolist() == reference.greedy(graph, order_of(graph)).tolist()
+        size = graph.n + len(graph.indices)
+        assert found.counts["edges_read"] <= 4 * size
+        assert found.counts["visits"] <= 4 * size

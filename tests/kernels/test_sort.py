@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troth.kernels import sort
-from troth.kernels.sort import radix_sort
+from troth.kernels.sort import STACK, radix_sort, sort_pairs
 
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 
@@ -35,3 +35,31 @@ def test_radix_sort_is_a_stable_sort(keys, threads, descending):
     assert found[0].tolist() == keys[places].tolist()
     assert found[1].tolist() == places
     assert radix_sort(keys.copy(), None, threads, descending)[0].tolist() == keys[places].tolist()
+
+
+def organ_pipe(k):
+    """A row on which the middle one of three is always a bad choice: up, then down."""
+    half = np.arange(k // 2)
+    return np.concatenate([half, half[::-1]])
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 16, 17, 100, 5000])
+@pytest.mark.parametrize("shape", ["random", "few", "equal", "descending", "ascending", "pipe"])
+def test_sort_pairs_sorts_its_stretch_and_keeps_pairs(shape, k):
+    rng = np.random.default_rng(k)
+    shapes = {
+        "random": rng.permutation(k),
+        "few": rng.integers(0, 3, k),
+        "equal": np.zeros(k),
+        "descending": np.arange(k)[::-1],
+        "ascending": np.arange(k),
+        "pipe": organ_pipe(k),
+    }
+    inner = shapes[shape].astype(np.int32)
+    keys = np.concatenate([[7, 9], inner, [5, 1]]).astype(np.int32)  # what lies beside stays
+    values = np.arange(len(keys), dtype=np.float64)
+    before = keys.copy()
+    sort_pairs(2, 2 + len(inner), keys, values, np.empty(STACK, np.int64))
+    assert keys.tolist() == [7, 9, *sorted(inner.tolist()), 5, 1]
+    assert sorted(values.tolist()) == list(range(len(keys)))
+    assert (before[values.astype(int)] == keys).all()

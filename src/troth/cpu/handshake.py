@@ -10,9 +10,11 @@ or they would have been matched in it.
 
 The project packs the edges of matched vertices away between rounds, and then every vertex looks for its strongest
 neighbour. Here only those look again whose strongest neighbour was matched (the others would find the same one), and
-matched neighbours are passed over as they are read: the edges left are the same, and are not moved. Cost: O(n + m) for
-the first round; the others go over the live vertices and read the rows of those who look again. There are about log n
-rounds with random weights or ``ties="hash"``, but a chain of increasing weights has as many as it has pairs.
+matched neighbours are passed over as they are read: the edges left are the same, and are not moved. Who has to look is
+found in one of two ways, whichever visits fewer: among the live vertices, or among the neighbours of those who were
+matched in this round. A round so visits at most twice the entries of those it matches, or eight times as many vertices
+as looked in it: in all O(n + m) and what is read, also where there are as many rounds as pairs, as on a chain
+of increasing weights. With random weights or ``ties="hash"`` there are about log n.
 """
 
 from __future__ import annotations
@@ -24,16 +26,18 @@ import numpy as np
 
 from troth.contract import Context, Result
 from troth.graph import Graph
-from troth.kernels.atomics import load
-from troth.kernels.jit import kernel
+from troth.kernels.atomics import compare_and_swap, load
+from troth.kernels.jit import kernel, spliced
 from troth.kernels.queue import CHUNK, append, new_batches, new_queue
 from troth.kernels.team import FAR, chunks, new_cursor, run_team, thread_count
 from troth.order import Order
 from troth.rows import AHEAD, fetch_row, heaviest, rows_of
 
-SMALL = 1024  # live vertices; waking a team would cost more than a round with fewer
+SMALL = 1024  # vertices that looked; waking a team would cost more than a round with fewer
+FEW = 8  # with as many live vertices for each that looked, the matched are listed
+ENTRY = 2  # live vertices that are visited in the time of an entry of a matched one
 NEVER = np.int32(2**31 - 1)  # the round in which an unmatched vertex was matched
-LIVE, LOOKED = 0, 1  # kinds of batches
+FREE, LOOKING = 0, 1  # kinds of batches
 
 
 class Work(NamedTuple):
@@ -54,71 +58,126 @@ def find_strongest(worker, cursor, chunk, rows, order, strongest):
 
 
 @kernel
-def check_handshaking(worker, cursor, chunk, r, looked, work):
+def check_handshaking(worker, cursor, chunk, rows, r, few, looked, work, matched):
     """Match those who looked, and found someone who points back.
 
-    If both looked, two threads may match the two; they write the same.
+    If both looked, two threads may come to the two; they write the same. Where few looked, ``matched`` gets the two,
+    from the thread that a compare-and-swap decides on. Returns how many entries the rows of those in ``matched`` have.
     """
-    strongest = work.strongest
+    strongest, mate, indptr = work.strongest, work.mate, rows.indptr
+    pairs, entries = work.batches[FREE, worker], 0
     for first, last in chunks(cursor, chunk, looked.tail[0]):
+        count = np.int64(0)
         for i in range(first, last):
             v = looked.items[i]
             s = strongest[v]
-            if strongest[s] == v:
-                work.mate[v], work.mate[s] = s, v
+            if strongest[s] != v:
+                continue
+            if not few:
+                mate[v], mate[s] = s, v
                 work.matched_in[v] = work.matched_in[s] = r
+            elif compare_and_swap(mate, np.uint64(min(v, s)), np.int32(-1), max(v, s)) == -1:
+                mate[v], mate[s] = s, v
+                work.matched_in[v] = work.matched_in[s] = r
+                entries += indptr[v + 1] - indptr[v] + indptr[s + 1] - indptr[s]
+                pairs[count], pairs[count + 1] = v, s
+                count += 2
+        append(matched, pairs, count)
+    return entries
+
+
+@spliced
+def look(rows, order, looking, count, work, looked):
+    """Some vertices look for another neighbour; ``looked`` gets those who find one. Returns the entries read."""
+    read = found = np.int64(0)
+    for i in range(count):
+        if i + AHEAD < count:
+            fetch_row(rows, looking[i + AHEAD])
+        v = looking[i]
+        work.strongest[v] = heaviest(rows, v, order, work.mate, -1)
+        read += rows.indptr[v + 1] - rows.indptr[v]
+        looking[found] = v
+        found += work.strongest[v] >= 0
+    append(looked, looking, found)
+    return read
 
 
 @kernel
-def look_again(worker, cursor, chunk, rows, order, live, work, next_live, looked):
+def look_among_live(worker, cursor, chunk, rows, order, live, work, next_live, looked):
     """The live vertices whose strongest neighbour was matched look for another.
 
-    ``looked`` gets those who found one, ``next_live`` all who are free; who found none drops out the next time. Returns
-    how many looked, and the entries that they read.
+    ``next_live`` gets all who are free; who found none drops out the next time. Returns how many looked, the entries
+    that they read, and how many vertices were visited to find them.
     """
     strongest, mate = work.strongest, work.mate
-    free, looking = work.batches[LIVE, worker], work.batches[LOOKED, worker]
-    scans = read = 0
+    free, looking = work.batches[FREE, worker], work.batches[LOOKING, worker]
+    scans = read = visits = 0
     for first, last in chunks(cursor, chunk, live.tail[0]):
-        stay = look = found = np.int64(0)
+        stay = count = np.int64(0)
         for i in range(first, last):
             v = live.items[i]
             s = strongest[v]
             alive = (mate[v] < 0) & (s >= 0)
-            free[stay] = looking[look] = v
+            free[stay] = looking[count] = v
             stay += alive
-            look += alive & (mate[max(s, 0)] >= 0)
-        for i in range(look):
-            if i + AHEAD < look:
-                fetch_row(rows, looking[i + AHEAD])
-            v = looking[i]
-            strongest[v] = heaviest(rows, v, order, mate, -1)
-            read += rows.indptr[v + 1] - rows.indptr[v]
-            looking[found] = v
-            found += strongest[v] >= 0
-        scans += look
+            count += alive & (mate[max(s, 0)] >= 0)
         append(next_live, free, stay)
-        append(looked, looking, found)
-    return scans, read
+        read += look(rows, order, looking, count, work, looked)
+        scans += count
+        visits += last - first
+    return scans, read, visits
 
 
 @kernel
-def small_rounds(worker, cursor, chunk, rows, order, r, inner, live, spare, looked, work):
-    """Rounds r, r + 1, ... on one thread, until no edge is left or an interrupt; returns the next r and the counts.
+def look_among_neighbours(worker, cursor, chunk, rows, order, matched, work, looked):
+    """The neighbours of the matched who pointed at them look for another; ``live`` stays, with the matched in it.
 
-    The cursor is there for the interrupt; ``inner`` is that of the steps.
+    Who looks points at a free vertex afterwards, so it is met once. Returns what ``look_among_live`` does.
     """
-    scans = read = 0
-    while looked.tail[0] > 0 and load(cursor, np.uint64(0)) < FAR:
-        inner[0] = 0
-        check_handshaking(worker, inner, chunk, r, looked, work)
-        inner[0] = spare.tail[0] = looked.tail[0] = 0
-        look, seen = look_again(worker, inner, chunk, rows, order, live, work, spare, looked)
-        live, spare = spare, live
-        scans += look
+    strongest, mate, looking = work.strongest, work.mate, work.batches[LOOKING, worker]
+    scans = read = visits = count = np.int64(0)
+    for first, last in chunks(cursor, chunk, matched.tail[0]):
+        for i in range(first, last):
+            u = matched.items[i]
+            start, stop = np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + 1])
+            for e in range(start, stop):
+                v = np.uint32(rows.indices[e])
+                looking[count] = v
+                count += (load(strongest, v) == u) & (mate[v] < 0)
+                if count == CHUNK:
+                    read += look(rows, order, looking, count, work, looked)
+                    scans += count
+                    count = np.int64(0)
+            visits += np.int64(stop - start)
+    read += look(rows, order, looking, count, work, looked)
+    return scans + count, read, visits
+
+
+@kernel
+def small_rounds(worker, cursor, chunk, rows, order, small, r, inner, live, spare, looked, work):
+    """Rounds r, r + 1, ... on one thread while few looked, until no edge is left or an interrupt.
+
+    Returns the next r, the counts, and whether ``live`` and ``spare`` were exchanged. The cursor is there for the
+    interrupt; ``inner`` is that of the steps.
+    """
+    scans = read = visits = 0
+    exchanged = False
+    while 0 < looked.tail[0] <= small and load(cursor, np.uint64(0)) < FAR:
+        inner[0] = spare.tail[0] = 0
+        few = FEW * looked.tail[0] <= live.tail[0]
+        entries = check_handshaking(worker, inner, chunk, rows, r, few, looked, work, spare)
+        inner[0] = looked.tail[0] = 0
+        if few and ENTRY * entries <= live.tail[0]:
+            more, seen, met = look_among_neighbours(worker, inner, chunk, rows, order, spare, work, looked)
+        else:
+            spare.tail[0] = 0
+            more, seen, met = look_among_live(worker, inner, chunk, rows, order, live, work, spare, looked)
+            live, spare, exchanged = spare, live, not exchanged
+        scans += more
         read += seen
+        visits += met
         r += 1
-    return r, scans, read
+    return r, exchanged, scans, read, visits
 
 
 @kernel
@@ -144,7 +203,11 @@ def strongest(graph: Graph, order: Order, threads: int | None = None) -> np.ndar
 
 
 def run(graph: Graph, order: Order, context: Context) -> Result:
-    """The engine; see ``contract.py``. ``counts["edges"]`` are the edges left after each round."""
+    """The engine; see ``contract.py``.
+
+    ``counts["edges"]`` are the edges left after each round, "visits" the vertices and entries that were visited to find
+    who looks again.
+    """
     n, rows = graph.n, rows_of(graph)
     threads = thread_count(context.threads, n + len(graph.indices))
     clock = [perf_counter()]
@@ -154,28 +217,38 @@ def run(graph: Graph, order: Order, context: Context) -> Result:
     work = Work(pointing, np.full(n, -1, np.int32), np.full(n, NEVER), new_batches(threads, 2))
     pointed = np.flatnonzero(pointing >= 0)
     live, spare, looked = new_queue(n, pointed), new_queue(n), new_queue(n, pointed)
-    r, counts = 0, [(n, len(graph.indices))]
+    r, counts = 0, [(n, len(graph.indices), 0)]
     while looked.tail[0]:
-        count = int(live.tail[0])
-        context.report(n - count, n)
+        count = int(looked.tail[0])
+        context.report(n - int(live.tail[0]), n)
         if count <= SMALL:
-            given = (rows, order, r, new_cursor(), live, spare, looked, work)
+            given = (rows, order, SMALL, r, new_cursor(), live, spare, looked, work)
             # By a thread other than this one, which waits for Ctrl-C.
-            [(r, *part)] = run_team(small_rounds, count, 1, *given, chunk=CHUNK, serial_below=0)
+            [(r, exchanged, *part)] = run_team(small_rounds, count, 1, *given, chunk=CHUNK, serial_below=0)
             counts.append(part)
         else:
-            run_team(check_handshaking, int(looked.tail[0]), threads, r, looked, work)
-            spare.tail[0] = looked.tail[0] = 0
-            counts += run_team(look_again, count, threads, rows, order, live, work, spare, looked)
-            live, spare = spare, live
+            spare.tail[0] = 0
+            few = bool(FEW * count <= live.tail[0])
+            entries = sum(run_team(check_handshaking, count, threads, rows, r, few, looked, work, spare))
+            looked.tail[0] = 0
+            exchanged = not few or bool(ENTRY * entries > live.tail[0])
+            if exchanged:
+                spare.tail[0] = 0
+                given = (rows, order, live, work, spare, looked)
+                counts += run_team(look_among_live, int(live.tail[0]), threads, *given)
+            else:
+                given = (rows, order, spare, work, looked)
+                counts += run_team(look_among_neighbours, int(spare.tail[0]), threads, *given)
             r += 1
+        if exchanged:
+            live, spare = spare, live
     clock.append(perf_counter())
 
     packed = np.zeros((threads, r), np.int64)
     run_team(count_packed, n, threads, rows, work.matched_in, packed)
     clock.append(perf_counter())
     edges = graph.m - packed.sum(axis=0).cumsum()
-    scans, read = (sum(column) for column in zip(*counts, strict=True))
+    scans, read, visits = (sum(column) for column in zip(*counts, strict=True))
     seconds = {name: clock[i + 1] - clock[i] for i, name in enumerate(("strongest", "rounds", "count"))}
-    found = {"rounds": r, "edges": edges.tolist(), "scans": scans, "edges_read": read, "threads": threads}
-    return Result(work.mate, found, seconds)
+    found = {"rounds": r, "edges": edges.tolist(), "scans": scans, "edges_read": read, "visits": visits}
+    return Result(work.mate, found | {"threads": threads}, seconds)

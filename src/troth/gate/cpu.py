@@ -12,10 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from troth.gate.findings import COLUMNS, GREATEST, LEAST, SALT, UNION
-from troth.kernels.jit import kernel
+from troth.gate.findings import COLUMNS, SALT
+from troth.kernels.jit import inlined, kernel
+from troth.kernels.sort import STACK, sort_pairs
 from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import WEIGHT, hash2, weight_bits
+
+ROOM = 512  # entries that are checked at a time: what they need stays in the first cache
+SHORT, STRIDE = 4, 32  # entries that a row is thought to have, and where it has more
+NONE = np.uint64(0)
+EACH = {"chunk": 1, "serial_below": 0}  # of a team: every item is a large piece of work
 
 
 class Entries(NamedTuple):
@@ -26,55 +32,104 @@ class Entries(NamedTuple):
     data: np.ndarray
 
 
+@inlined
+def name_rows(indptr, first, u, stop, owner):
+    """owner[1 + i] = the row of entry ``first + i``, for the next entries of the rows u..stop-1; ``first`` is in row u.
+
+    Whole rows as long as there is room, or a piece of a long one. Returns the row that comes next, or goes on, and how
+    many entries were named. A row is written in strides, whatever its length: what is too much the next row overwrites,
+    and no branch depends on the lengths of short rows.
+    """
+    if indptr[u + 1] - first > ROOM:
+        for k in range(1, ROOM + 1):
+            owner[k] = np.uint32(u)
+        return u, np.int64(ROOM)
+    while u < stop and indptr[u + 1] - first <= ROOM:
+        at = max(indptr[u] - first, 0) + 1
+        end = indptr[u + 1] - first + 1
+        for k in range(at, at + SHORT):
+            owner[k] = np.uint32(u)
+        if end > at + SHORT:
+            for k in range(at + SHORT, at + STRIDE):
+                owner[k] = np.uint32(u)
+            for k in range(at + STRIDE, end):
+                owner[k] = np.uint32(u)
+        u += 1
+    return u, indptr[u] - first
+
+
 @kernel
-def check_rows(worker, cursor, chunk, indptr, indices, data, bits, salt, found):
-    """Stream the rows once; ``found[worker]`` gets the counts, the fingerprint and the range of the positive bits."""
-    n = np.int64(indptr.size - 1)
-    unsorted = outside = loops = nonpositive = nonfinite = np.uint64(0)
-    total = np.uint64(0)
-    least = np.uint64(2**64 - 1)
-    greatest = union = np.uint64(0)
-    for start, stop in chunks(cursor, chunk, n):
-        for u in range(start, stop):
-            last = np.int64(-1)
-            for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-                v = np.int64(indices[e])
-                unsorted += np.uint64(v <= last)
-                outside += np.uint64(v < 0) + np.uint64(v >= n)
-                last = v
-                x = data[e]
-                b = np.uint64(bits[e])
-                nonfinite += np.uint64(x - x != 0)
-                nonpositive += np.uint64(not x > 0)
-                least = min(least, b)
-                greatest = max(greatest, b)
-                union |= b
-                low, high = np.uint64(min(u, v)), np.uint64(max(u, v))  # type: ignore[arg-type]
-                h = ((low << np.uint64(32) | high) ^ salt[0]) * np.uint64(0x9E3779B97F4A7C15)
-                h = (h ^ (h >> np.uint64(32)) ^ b ^ salt[1]) * np.uint64(0xD6E8FEB86659FD93)
+def check_rows(worker, cursor, chunk, indptr, indices, bits, salt, owners, narrow, found):
+    """Stream the rows once; ``found[worker]`` gets the counts, the fingerprint and the range of the bits.
+
+    The loops go over entries, not over rows, so that short rows are as fast as long ones. ``narrow`` gets the indices,
+    where it is not None.
+    """
+    n = np.uint64(indptr.size - 1)
+    owner = owners[worker]
+    unsorted = outside = loops = total = np.uint64(0)
+    least, greatest, union = bits[0], bits[0], bits[0]
+    for start, stop in chunks(cursor, chunk, np.int64(n)):
+        u, first, last = start, indptr[start], np.int64(-1)
+        owner[0] = n  # of the entry before the first: no row
+        while u < stop:
+            u, count = name_rows(indptr, first, u, stop, owner)
+            part = indices[np.uint64(first) : np.uint64(first + count)]
+            values = bits[np.uint64(first) : np.uint64(first + count)]
+            if narrow is not None:  # known when compiling
+                for i in range(count):
+                    narrow[np.uint64(first + i)] = part[i]
+            if count:
+                unsorted += np.uint64((owner[1] == owner[0]) & (part[0] <= last))
+                last = np.int64(part[count - 1])
+            for i in range(1, count):
+                unsorted += np.uint64((owner[i] == owner[i + 1]) & (part[i] <= part[i - 1]))
+            for i in range(count):
+                least = min(least, values[i])
+                greatest = max(greatest, values[i])
+                union |= values[i]
+            for i in range(count):
+                row, v = np.uint64(owner[i + 1]), np.uint64(part[i])
+                outside += np.uint64(v >= n)  # also what is below 0
+                loops += np.uint64(v == row)
+                h = ((min(row, v) << np.uint64(32) | max(row, v)) ^ salt[0]) * np.uint64(0x9E3779B97F4A7C15)
+                h = (h ^ (h >> np.uint64(32)) ^ np.uint64(values[i]) ^ salt[1]) * np.uint64(0xD6E8FEB86659FD93)
                 h = (h ^ (h >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
                 h ^= h >> np.uint64(29)
-                if v > u:
-                    total += h
-                elif v < u:
-                    total -= h
-                else:
-                    loops += np.uint64(1)
-    columns = (unsorted, outside, loops, nonpositive, nonfinite, total, least, greatest, union)  # as in findings.py
+                total += (h if v > row else NONE - h) if v != row else NONE
+            first += count
+            owner[0] = owner[count]
+    columns = (unsorted, outside, loops, total, np.uint64(least), np.uint64(greatest), np.uint64(union))
     for column, value in enumerate(columns):
         found[worker, column] = value
 
 
-def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray) -> list[int]:
-    """The columns above over all workers; the last three mean something where all entries are positive."""
+def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, narrow: np.ndarray | None = None) -> list[int]:
+    """What one pass finds, by the columns of ``findings.py``; the last three mean something where all are positive.
+
+    ``narrow``: room for the indices as int32, which are right where none is outside.
+    """
     threads, n = thread_count(None, len(indices)), len(indptr) - 1
-    found = np.zeros((threads, len(COLUMNS)), np.uint64)
-    run_team(check_rows, n, threads, indptr, indices, data, weight_bits(data), SALT, found, serial_below=0)
+    if not len(indices):
+        return [0] * len(COLUMNS)
+    parts, owners = np.zeros((threads, 7), np.uint64), np.empty((threads, ROOM + STRIDE + 1), np.uint32)
+    given = indptr, indices, weight_bits(data), SALT, owners, narrow, parts
+    run_team(check_rows, n, threads, *given, serial_below=0)
     with np.errstate(over="ignore"):
-        total = found.sum(axis=0, dtype=np.uint64)
-    total[LEAST], total[GREATEST] = found[:, LEAST].min(), found[:, GREATEST].max()
-    total[UNION] = np.bitwise_or.reduce(found[:, UNION])
-    return [int(x) for x in total]
+        counts = parts[:, :4].sum(axis=0, dtype=np.uint64)
+    least, greatest, union = int(parts[:, 4].min()), int(parts[:, 5].max()), int(np.bitwise_or.reduce(parts[:, 6]))
+    found = dict.fromkeys(COLUMNS, 0) | dict(zip(("UNSORTED", "OUTSIDE", "LOOPS", "FINGERPRINT"), counts, strict=True))
+    found |= {"LEAST": least, "GREATEST": greatest, "UNION": union}
+    if least == 0 or greatest > _greatest_bits(data.dtype):  # positive and finite numbers have the bits between
+        found["NONPOSITIVE"] = len(data) - np.count_nonzero(data > 0)
+        found["NONFINITE"] = len(data) - np.count_nonzero(np.isfinite(data))
+    return [int(found[column]) for column in COLUMNS]
+
+
+def _greatest_bits(kind: np.dtype) -> int:
+    """The bits of the greatest finite number of a type."""
+    limit = np.finfo(kind).max if kind.kind == "f" else np.iinfo(kind).max
+    return int(weight_bits(np.array([limit], kind))[0])
 
 
 @kernel
@@ -175,106 +230,122 @@ def merge_directions(rows, columns, mode, write, merged):
 
 
 @kernel
-def count_ends(row, col, ends):
-    """ends[v + 1] += the number of non-loop edges at v; returns the number of loops."""
-    loops = 0
-    for e in range(row.size):
-        if row[e] == col[e]:
-            loops += 1
-        else:
-            ends[row[e] + 1] += 1
-            ends[col[e] + 1] += 1
-    return loops
+def count_ends(worker, cursor, chunk, row, col, mirrored, loops, bounds, ends):
+    """ends[v + 1] += the entries of row v, for the v of each range bounds[r]..bounds[r + 1] - 1; returns the loops.
 
-
-@kernel
-def scatter_edges(row, col, weight, place, indices, data):
-    """Both directions of every edge into the bucket of its end; ``place`` holds where each bucket goes on."""
-    for e in range(row.size):
-        u, v = row[e], col[e]
-        if u != v:
-            indices[place[u]] = v
-            data[place[u]] = weight[e]
-            place[u] += 1
-            indices[place[v]] = u
-            data[place[v]] = weight[e]
-            place[v] += 1
-
-
-@kernel
-def count_entries(row, col, mirrored, ends):
-    """ends[u + 1] += the number of entries in row u of a coordinate list."""
-    for e in range(row.size):
-        ends[row[e] + 1] += 1
-        if mirrored and row[e] != col[e]:
-            ends[col[e] + 1] += 1
-
-
-@kernel
-def scatter_rows(row, col, weight, mirrored, place, indices, data):
-    """Every entry of a coordinate list into its row; ``place`` holds where each row goes on."""
-    for e in range(row.size):
-        u, v = row[e], col[e]
-        indices[place[u]] = v
-        data[place[u]] = weight[e]
-        place[u] += 1
-        if mirrored and u != v:
-            indices[place[v]] = u
-            data[place[v]] = weight[e]
-            place[v] += 1
-
-
-@kernel
-def sort_neighbours(indptr, indices, data):
-    """Sort every row by neighbour, in place. Shell's method: rows are short, and most are nearly in order."""
-    for u in range(indptr.size - 1):
-        start, stop = indptr[u], indptr[u + 1]
-        gap = stop - start
-        while gap > 1:
-            gap = max(gap * 4 // 9, 1)
-            for e in range(start + gap, stop):
-                v, weight, to = indices[e], data[e], e
-                while to - gap >= start and indices[to - gap] > v:
-                    indices[to], data[to] = indices[to - gap], data[to - gap]
-                    to -= gap
-                if to != e:
-                    indices[to], data[to] = v, weight
-
-
-@kernel
-def keep_heaviest(indptr, indices, data, ends):
-    """Merge equal neighbours of sorted rows in place, keeping the heaviest; ``ends`` is the new indptr."""
-    to = 0
-    ends[0] = 0
-    for u in range(indptr.size - 1):
-        begin = to
-        for e in range(indptr[u], indptr[u + 1]):
-            if to > begin and indices[to - 1] == indices[e]:
-                data[to - 1] = max(data[to - 1], data[e])
-            else:
-                indices[to] = indices[e]
-                data[to] = data[e]
-                to += 1
-        ends[u + 1] = to
-
-
-def edges_to_csr(row: np.ndarray, col: np.ndarray, weight: np.ndarray, n: int):
-    """Undirected edges to sorted CSR: (indptr, indices, weights, loops dropped, repeats merged).
-
-    A counting sort by one end, then each row by the other, in place: less memory than a second counting sort, and less
-    time but for a star. Beside the result there is room for one number a vertex.
+    An edge is an entry of the row of its first end, and where ``mirrored`` of that of its second end. A loop is one
+    entry, or none where ``loops`` is false. Every range is one pass over all edges: ranges share no row, so threads
+    need not wait for each other, and a row fills up in the order of the edges.
     """
+    found = 0
+    for r, _ in chunks(cursor, chunk, len(bounds) - 1):
+        first, last = bounds[r], bounds[r + 1]
+        for e in range(row.size):
+            u, v = np.int64(row[e]), np.int64(col[e])
+            if first <= u < last:
+                found += u == v
+                ends[u + 1] += loops | (u != v)
+            if mirrored and first <= v < last:
+                ends[v + 1] += u != v
+    return found
+
+
+@kernel
+def scatter_ends(worker, cursor, chunk, row, col, weight, mirrored, loops, bounds, place, indices, data):
+    """Write the entries that ``count_ends`` counts; ``place`` holds where each row goes on."""
+    for r, _ in chunks(cursor, chunk, len(bounds) - 1):
+        first, last = bounds[r], bounds[r + 1]
+        for e in range(row.size):
+            u, v = np.int64(row[e]), np.int64(col[e])
+            if first <= u < last and (loops or u != v):
+                indices[place[u]] = v
+                data[place[u]] = weight[e]
+                place[u] += 1
+            if mirrored and first <= v < last and u != v:
+                indices[place[v]] = u
+                data[place[v]] = weight[e]
+                place[v] += 1
+
+
+def bucket(
+    row: np.ndarray,
+    col: np.ndarray,
+    weight: np.ndarray,
+    n: int,
+    mirrored: bool,
+    loops: bool,
+    threads: int | None = None,
+):
+    """A counting sort of a coordinate list by rows: (indptr, indices, data, how many are loops); rows are not sorted.
+
+    ``mirrored`` and ``loops`` are as in ``count_ends``; a row has its entries in the order of the list.
+    """
+    threads = thread_count(threads, len(row))
     indptr = np.zeros(n + 1, np.int64)
-    loops = count_ends(row, col, indptr)
+    bounds = np.arange(threads + 1) * n // threads
+    found = sum(run_team(count_ends, threads, threads, row, col, mirrored, loops, bounds, indptr, **EACH))
     np.cumsum(indptr, out=indptr)
     total = int(indptr[-1])
     indices, data = np.empty(total, np.int32), np.empty(total, weight.dtype)
-    scatter_edges(row, col, weight, indptr[:-1].copy(), indices, data)
-    sort_neighbours(indptr, indices, data)
-    ends = np.empty_like(indptr)
-    keep_heaviest(indptr, indices, data, ends)
+    bounds = np.searchsorted(indptr, np.arange(threads + 1) * total // threads)  # about as many entries each
+    bounds[0], bounds[-1] = 0, n
+    given = row, col, weight, mirrored, loops, bounds, indptr[:-1].copy(), indices, data
+    run_team(scatter_ends, threads, threads, *given, **EACH)
+    return indptr, indices, data, int(found)
+
+
+@kernel
+def sort_rows(worker, cursor, chunk, indptr, indices, data, merge, stacks, kept):
+    """Sort every row by neighbour, in place; with ``merge``, of equal neighbours the heaviest stays.
+
+    kept[u + 1] = how many do. They stand at the beginning of the row.
+    """
+    for start, stop in chunks(cursor, chunk, indptr.size - 1):
+        for u in range(start, stop):
+            first, last = indptr[u], indptr[u + 1]
+            sort_pairs(first, last, indices, data, stacks[worker])
+            to = first
+            for e in range(first + merge, last):
+                if merge and indices[to] == indices[e]:
+                    data[to] = max(data[to], data[e])
+                elif merge:
+                    to += 1
+                    indices[to], data[to] = indices[e], data[e]
+            kept[u + 1] = to + 1 - first if merge and first < last else last - first
+
+
+def sort_neighbours(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, merge: bool = False, threads: int | None = None
+) -> np.ndarray:
+    """What ``sort_rows`` does; returns an indptr of the entries that stay."""
+    kept, threads = np.zeros(len(indptr), np.int64), thread_count(threads, len(indices))
+    stacks = np.empty((threads, STACK), np.int64)
+    run_team(sort_rows, len(indptr) - 1, threads, indptr, indices, data, merge, stacks, kept)
+    return np.cumsum(kept, out=kept)
+
+
+@kernel
+def close_up(indptr, ends, indices, data):
+    """Move what stays of every row, at its beginning, to where the new indptr ``ends`` has the row; in place."""
+    for u in range(ends.size - 1):
+        shift = indptr[u] - ends[u]
+        for e in range(ends[u], ends[u + 1]):
+            indices[e], data[e] = indices[e + shift], data[e + shift]
+
+
+def edges_to_csr(row: np.ndarray, col: np.ndarray, weight: np.ndarray, n: int, threads: int | None = None):
+    """Undirected edges to sorted CSR: (indptr, indices, weights, loops dropped, repeats merged).
+
+    A counting sort by one end, then each row by the other, in place: less memory than a second counting sort, and less
+    time but for a star. Beside the result there is room for two numbers a vertex. The arrays are the same for any
+    number of threads.
+    """
+    indptr, indices, data, loops = bucket(row, col, weight, n, True, False, threads)
+    total = len(indices)
+    ends = sort_neighbours(indptr, indices, data, True, threads)
     kept = int(ends[-1])
     if kept < total:  # nobody else holds them, so what is left over is given back without a copy
+        close_up(indptr, ends, indices, data)
         indices.resize(kept, refcheck=False)
         data.resize(kept, refcheck=False)
     return ends, indices, data, loops, (total - kept) // 2

@@ -92,12 +92,14 @@ def from_matrix(
         )
     indptr, indices, data, swapped = read_rows(source, rule, seed)
     # Repeats are rare: the rule is applied once more where there are some, to their sums.
-    found = kernels.check(indptr, indices, data)
+    narrow = None if indices.dtype == np.int32 else np.empty(len(indices), np.int32)
+    found = kernels.check(indptr, indices, data, narrow)
     if found[OUTSIDE]:
         u, e = _locate(indptr, (indices < 0) | (indices >= len(indptr) - 1))
         line, place = ("column", "row") if swapped else ("row", "column")
         v, first, last = int(indices[e]), source.base, source.base + len(indptr) - 2
         raise TrothError(f"{where}: {line} {u + first} has {place} {v + first}, outside {first}..{last}")
+    indices = indices if narrow is None else narrow
     if found[UNSORTED] and not found[NONFINITE] and source.matrix.format not in ("csr", "csc"):  # the arrays are ours
         kernels.sort_neighbours(indptr, indices, data)
         found = kernels.check(indptr, indices, data)
@@ -170,11 +172,7 @@ def _scatter(source: Matrix, rule: str, seed: np.uint64):
         row, col, values = row[stored], col[stored], values[stored]
     values = None if source.pattern else values
     data = _apply_rule(rule, values, where, len(row), lambda out: kernels.random_edge_weights(row, col, seed, out))
-    indptr, mirrored = np.zeros(n + 1, np.int64), getattr(coo, "mirrored", False)
-    kernels.count_entries(row, col, mirrored, indptr)
-    np.cumsum(indptr, out=indptr)
-    indices, weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], data.dtype)
-    kernels.scatter_rows(row, col, data, mirrored, indptr[:-1].copy(), indices, weights)
+    indptr, indices, weights, _ = kernels.bucket(row, col, data, n, getattr(coo, "mirrored", False), True)
     return indptr, indices, weights
 
 

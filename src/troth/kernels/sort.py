@@ -18,6 +18,8 @@ DIGITS = 256
 ONE = np.uint64(1)
 LAST = np.uint64(DIGITS - 1)
 SHARE = 1 << 15  # keys that are worth a thread
+WHOLE = 16  # the length up to which Shell's method sorts faster than splitting
+STACK = 128  # numbers on the stack of ``sort_pairs``: two for each halving
 RUN = np.uint64(12)  # the length up to which insertion sorts faster than merging
 
 
@@ -130,3 +132,75 @@ def merge_sort(start, stop, bits, ranks, spare_bits, spare_ranks):
         for i in range(start, stop - width, width + width):
             merge(i, i + width, min(i + width + width, stop), bits, ranks, spare_bits, spare_ranks)
         width += width
+
+
+# ---- pairs in place ----
+
+
+@kernel
+def shell_sort(first, last, keys, values):
+    """Sort pairs by key, in place; fast where they are few or nearly in order."""
+    gap = last - first
+    while gap > 1:
+        gap = max(gap * 4 // 9, 1)
+        for i in range(first + gap, last):
+            key, value, to = keys[i], values[i], i
+            while to - gap >= first and keys[to - gap] > key:
+                keys[to], values[to] = keys[to - gap], values[to - gap]
+                to -= gap
+            if to != i:
+                keys[to], values[to] = key, value
+
+
+@kernel
+def split(first, last, keys, values):
+    """Move the pairs below the middle one of three keys to the front, and it behind them; returns its place.
+
+    A comparison decides an addition and no branch: half of the branches would be mispredicted.
+    """
+    middle, end = (first + last) >> 1, last - 1
+    a, b, c = keys[first], keys[middle], keys[end]
+    pivot = max(min(a, b), min(max(a, b), c))
+    at = first if a == pivot else middle if b == pivot else end
+    keys[at], keys[end] = keys[end], keys[at]
+    values[at], values[end] = values[end], values[at]
+    to = first
+    for i in range(first, end):
+        key, value = keys[i], values[i]
+        keys[i], values[i] = keys[to], values[to]
+        keys[to], values[to] = key, value
+        to += key < pivot
+    keys[to], keys[end] = keys[end], keys[to]
+    values[to], values[end] = values[end], values[to]
+    return to
+
+
+@kernel
+def sort_pairs(first, last, keys, values, stack):
+    """Sort keys[first:last] ascending, and their values with them, in place; equal keys in any order.
+
+    Quicksort: the larger part of a split waits on the stack, which so never holds more than one for each halving. What
+    is short, and all of it once splits were so bad that they took twice the time to be expected, Shell's method sorts.
+    """
+    size = last - first
+    room = size * 4
+    while size > 1:
+        room += size * 2
+        size >>= 1
+    depth = 0
+    while True:
+        while last - first > WHOLE and room > 0:
+            room -= last - first
+            at = split(first, last, keys, values)
+            if at - first < last - at:
+                stack[depth], stack[depth + 1] = at + 1, last
+                last = at
+            else:
+                stack[depth], stack[depth + 1] = first, at
+                first = at + 1
+            depth += 2
+        shell_sort(first, last, keys, values)
+        if depth == 0:
+            return
+        depth -= 2
+        first, last = stack[depth], stack[depth + 1]
