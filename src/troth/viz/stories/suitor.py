@@ -99,7 +99,7 @@ class Suitor(Story):
         self.processed.add(u)
         self.frame("each", f"{self.name(u)} has no neighbour.", [u])
 
-    def _offer(self, u: int, v: int, held: int, displaced_by: Callable[[Any], int]) -> Watching:
+    def _offer(self, u: int, v: int, held: int, displaced_by: Callable[[Any], Any]) -> Watching:
         """An offer to v before it is answered, and after; the answer tells what it displaced, or LOST."""
         rival = self.vertex(held) if held else -1
         if not self.looked:
