@@ -197,7 +197,7 @@ def sums(n):
 @pytest.mark.parametrize(
     "graph", [product(220), sums(150), complete(230, lambda u, v: 1)], ids=["product", "sums", "equal"]
 )
-def test_no_entry_is_read_more_than_eight_times(graph, ties):
+def test_entries_are_read_eight_times_at_most(graph, ties):
     """Proposals along unsorted rows would read the entries of the first graph about n / 8 times."""
     order = order_of(graph, ties)
     wanted = reference.greedy(graph, order).tolist()

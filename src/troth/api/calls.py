@@ -87,9 +87,9 @@ def match(
     -----
     The deterministic algorithms reach at least half of the optimum weight, their matching is maximal, and no edge
     outside it is heavier than the matched edges at both of its ends. Suitor looks about 1.5 times at each row on random
-    weights, and takes O(m Delta) at worst; with ``presort=True`` O(m log Delta) at worst. The auction's is maximal and
-    never lighter than the stable one that it merges; where it ends before its ``rounds`` do, it has
-    OPT / ((1 + eps) (1 + slack)) or more in a bipartite graph, and two thirds of that in any other.
+    weights; on a CPU it takes O(m log Delta) at worst, elsewhere O(m Delta). The auction's is maximal and never lighter
+    than the stable one that it merges; where it ends before its ``rounds`` do, it has OPT / ((1 + eps) (1 + slack)) or
+    more in a bipartite graph, and two thirds of that in any other.
 
     With ``maximize=False`` all of this is said of the sum of ``reward - cost``, of which a large reward makes the cost
     a small part. So the auction then begins anew with less ``eps`` until what is not proven is at most ``gap``, 0.02
