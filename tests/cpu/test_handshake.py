@@ -109,7 +109,7 @@ def test_all_rounds_together_read_and_visit_a_small_multiple_of_the_graph(name):
     for n in (1000, 4000):
         graph = CHAINS[name](n)
         found = handshake.run(graph, order_of(graph), Context(2))
-        assert found.mate.tolist() == reference.greedy(graph, order_of(graph)).tolist()
+        assert found.mates.tolist() == reference.greedy(graph, order_of(graph)).tolist()
         size = graph.n + len(graph.indices)
         assert found.counts["edges_read"] <= 4 * size
         assert found.counts["visits"] <= 4 * size

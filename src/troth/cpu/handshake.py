@@ -234,11 +234,9 @@ def run(graph: Graph, order: Order, context: Context) -> Result:
             exchanged = not few or bool(ENTRY * entries > live.tail[0])
             if exchanged:
                 spare.tail[0] = 0
-                given = (rows, order, live, work, spare, looked)
-                counts += run_team(look_among_live, int(live.tail[0]), threads, *given)
+                counts += run_team(look_among_live, int(live.tail[0]), threads, rows, order, live, work, spare, looked)
             else:
-                given = (rows, order, spare, work, looked)
-                counts += run_team(look_among_neighbours, int(spare.tail[0]), threads, *given)
+                counts += run_team(look_among_neighbours, int(spare.tail[0]), threads, rows, order, spare, work, looked)
             r += 1
         if exchanged:
             live, spare = spare, live

@@ -8,6 +8,7 @@ any order and by any thread. The seed decides only whether the slow path looks, 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from troth.order import WEIGHT, hash2, weight_bits
 ROOM = 512  # entries that are checked at a time: what they need stays in the first cache
 SHORT, STRIDE = 4, 32  # entries that a row is thought to have, and where it has more
 NONE = np.uint64(0)
-EACH = {"chunk": 1, "serial_below": 0}  # of a team: every item is a large piece of work
+run_ranges = partial(run_team, chunk=1, serial_below=0)  # each a large piece of work
 
 
 class Entries(NamedTuple):
@@ -283,14 +284,14 @@ def bucket(
     threads = thread_count(threads, len(row))
     indptr = np.zeros(n + 1, np.int64)
     bounds = np.arange(threads + 1) * n // threads
-    found = sum(run_team(count_ends, threads, threads, row, col, mirrored, loops, bounds, indptr, **EACH))
+    found = sum(run_ranges(count_ends, threads, threads, row, col, mirrored, loops, bounds, indptr))
     np.cumsum(indptr, out=indptr)
     total = int(indptr[-1])
     indices, data = np.empty(total, np.int32), np.empty(total, weight.dtype)
     bounds = np.searchsorted(indptr, np.arange(threads + 1) * total // threads)  # about as many entries each
     bounds[0], bounds[-1] = 0, n
     given = row, col, weight, mirrored, loops, bounds, indptr[:-1].copy(), indices, data
-    run_team(scatter_ends, threads, threads, *given, **EACH)
+    run_ranges(scatter_ends, threads, threads, *given)
     return indptr, indices, data, int(found)
 
 
