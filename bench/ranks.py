@@ -24,6 +24,9 @@ from troth.errors import TrothError
 
 SIDES = "sides"  # the partition in which no block has both sides of a bipartite graph
 ALONE = "suitor@cpu:threads=1"  # beside the engines, in a job of one rank
+# With these words in the environment the ranks of one machine send messages as if each had a machine of its own: they
+# share no memory. The first is for MPICH, the others are for Open MPI.
+APART = {"MPIR_CVAR_NOLOCAL": "1", "OMPI_MCA_btl": "self,tcp", "OMPI_MCA_osc": "^sm"}
 
 
 def measure(

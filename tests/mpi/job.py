@@ -52,8 +52,18 @@ TINY = (
     ("async-notify", {"capacity": 2, "batch": 1}),
     ("async-notify", {"capacity": 3, "batch": 4}),
 )
+GRAINS = (  # how much is read, worked off and posted at once
+    ("sync-poll", {"batch": 1}),
+    ("sync-poll", {"batch": 5}),
+    ("async-poll", {"batch": 1}),
+    ("async-poll", {"batch": 3}),
+    ("sync-notify", {"batch": 1}),
+    ("sync-notify", {"batch": 4}),
+    ("async-notify", {"batch": 1}),
+    ("async-notify", {"batch": 2}),
+)
 SHARED_TYPES = ("float32", "float64", "int64")  # those of the auction in shared memory: its kernels are the CPU's
-DELAYED = tuple(engine for engine in ENGINES + TINY if engine[0].startswith("async"))
+DELAYED = tuple(engine for engine in (*ENGINES, *TINY, ("async-poll", {"batch": 1})) if engine[0].startswith("async"))
 FAMILIES = (
     "grid:rows=23,cols=31,weights=unit",
     "grid:rows=5,cols=6,layers=7",
@@ -103,6 +113,33 @@ def agreement(comm, cases: str, every: str, each: str) -> None:
                 part = mpi.from_graph(graph, partition=partition)
                 for engine, ties in draw.sample(list(product(ENGINES, TIES)), int(each)):
                     check(part, *engine, ties, *right)
+
+
+def grains(comm, cases: str, every: str) -> None:
+    """Each ``every``-th (graph, partition) with all grains; in turn, requests of few words and of as many as may be."""
+    draw, turns, most = random.Random(19), count(), shared.MOST_BLOCKS
+    for graph, *right in load_cases(cases):
+        for partition in partitions(comm, graph.n, draw):
+            if next(turns) % int(every) == 0:
+                part = mpi.from_graph(graph, partition=partition)
+                shared.Words.most = draw.choice((2, most))
+                for engine in GRAINS:
+                    check(part, *engine, draw.choice(TIES), *right)
+    shared.Words.most = most
+    # A word that crosses is a message of its own, and no word is read that is not wanted.
+    part = mpi.from_graph(troth.generate("complete", n=24, weights="integers"), partition="hash")
+    for algorithm in ("sync-poll", "async-poll"):
+        stats = mpi.match(part, algorithm=algorithm, batch=1).stats
+        assert stats["bytes"] == 8 * stats["messages"], (algorithm, stats)
+
+
+def many_words(comm) -> None:
+    """Thousands of words from each owner, far apart: more than one request can carry."""
+    graph = troth.generate("erdos-renyi", n=6000, degree=6)
+    answer = troth.match(graph, device="cpu", threads=1).mate
+    part = mpi.from_graph(graph, partition="hash")
+    for algorithm, options in ENGINES:
+        assert mpi.match(part, algorithm=algorithm, **options).mate.tolist() == answer[part.own].tolist(), algorithm
 
 
 def auctions(comm, cases: str, every: str) -> None:
@@ -389,6 +426,14 @@ def command_line(comm, folder: str, refused: str) -> None:
     assert "vertex 'v001' is in 2 pairs" in out
 
 
+def refuse_neighbours(comm) -> None:
+    """Where ranks are to be apart, as with MPICH they can be, no two share memory."""
+    from mpi4py import MPI
+
+    if "MPIR_CVAR_NOLOCAL" in os.environ and "MPICH" in MPI.Get_library_version():
+        assert comm.Split_type(MPI.COMM_TYPE_SHARED).size == 1
+
+
 def failure(comm, how: str, folder: str) -> None:
     """The command line on a rank that fails in the middle of the matching."""
     calls = count()
@@ -411,6 +456,7 @@ if __name__ == "__main__":
     world = mpi.world()
     name, *words = sys.argv[1:]
     with mpi.ending_the_job(world):
+        refuse_neighbours(world)
         globals()[name](world, *words)
     if world.rank == 0:
         print("to the end")

@@ -1,4 +1,7 @@
-"""Real MPI jobs: the same mates for any number of ranks, any partition and tie rule; and what a failing rank does."""
+"""Real MPI jobs: the same mates for any number of ranks, any partition and tie rule; and what a failing rank does.
+
+``pytest -k apart`` runs the jobs whose ranks share no memory, as if each were on a machine of its own.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ import pytest
 from corpus import CORPUS, DTYPES, TIES, build, order_of
 
 import troth
+from bench.ranks import APART
 from troth import reference, reference_auction
 from troth.order import make_order, priorities
 from troth.ranks.job import launcher
@@ -30,17 +34,19 @@ AUCTIONS = (
     {"rounds": 1, "polish": 1},
 )
 LIMIT = 240  # seconds; a job that hangs is a failure
+WHERE = {"together": {}, "apart": APART}
+slow = pytest.mark.slow
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec")
 
 
-def launch(ranks: int, *command, cwd=None) -> subprocess.CompletedProcess:
+def launch(ranks: int, *command, cwd=None, where: str = "together") -> subprocess.CompletedProcess:
     words = [MPIEXEC, "-n", str(ranks), sys.executable, *map(str, command)]
     before = dict(os.environ)  # without what MPI has added behind Python's back, if it was started in this process
-    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, cwd=cwd, env=before)
+    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, cwd=cwd, env=before | WHERE[where])
 
 
-def run_job(ranks: int, name: str, *words) -> None:
-    done = launch(ranks, JOB, name, *words)
+def run_job(ranks: int, name: str, *words, where: str = "together") -> None:
+    done = launch(ranks, JOB, name, *words, where=where)
     assert done.returncode == 0, done.stderr
     assert "to the end" in done.stdout
 
@@ -137,44 +143,86 @@ def auctioned(store):
 
 # More ranks than cores wait for each other at every step, so they meet a part of the cases.
 @pytest.mark.parametrize(
-    ("ranks", "every", "each"),
-    [(1, 4, 6), (2, 1, 3), (3, 4, 6), (5, 12, 4), pytest.param(8, 28, 4, marks=pytest.mark.slow)],
+    ("ranks", "every", "each", "where"),
+    [
+        (1, 4, 6, "together"),
+        (2, 1, 3, "together"),
+        (3, 4, 6, "together"),
+        (5, 12, 4, "together"),
+        pytest.param(8, 28, 4, "together", marks=slow),
+        (2, 6, 3, "apart"),
+        pytest.param(2, 1, 3, "apart", marks=slow),
+        pytest.param(3, 4, 6, "apart", marks=slow),
+        pytest.param(5, 12, 4, "apart", marks=slow),
+    ],
 )
-def test_agreement(ranks, every, each, cases):
-    run_job(ranks, "agreement", cases, every, each)
+def test_agreement(ranks, every, each, where, cases):
+    run_job(ranks, "agreement", cases, every, each, where=where)
 
 
 @pytest.mark.parametrize(
-    ("ranks", "every"),
-    [pytest.param(1, 4, marks=pytest.mark.slow), (2, 1), (3, 3), pytest.param(5, 12, marks=pytest.mark.slow)],
+    ("ranks", "every", "where"),
+    [
+        (1, 40, "together"),
+        (2, 10, "together"),
+        (3, 30, "together"),
+        pytest.param(2, 1, "together", marks=slow),
+        pytest.param(3, 6, "together", marks=slow),
+        pytest.param(5, 24, "together", marks=slow),
+        (2, 30, "apart"),
+        pytest.param(2, 4, "apart", marks=slow),
+        pytest.param(3, 12, "apart", marks=slow),
+    ],
 )
-def test_auctions(ranks, every, auctioned):
-    run_job(ranks, "auctions", auctioned, every)
+def test_grains(ranks, every, where, cases):
+    run_job(ranks, "grains", cases, every, where=where)
 
 
-@pytest.mark.slow
-def test_large_auctions():
-    run_job(2, "large_auctions")
+@pytest.mark.parametrize(("ranks", "where"), [(2, "apart"), pytest.param(3, "apart", marks=slow)])
+def test_many_words(ranks, where):
+    run_job(ranks, "many_words", where=where)
 
 
-@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("ranks", "every", "where"),
+    [
+        pytest.param(1, 4, "together", marks=slow),
+        (2, 1, "together"),
+        (3, 3, "together"),
+        pytest.param(5, 12, "together", marks=slow),
+        pytest.param(2, 1, "apart", marks=slow),
+    ],
+)
+def test_auctions(ranks, every, where, auctioned):
+    run_job(ranks, "auctions", auctioned, every, where=where)
+
+
+@slow
+@pytest.mark.parametrize("where", WHERE)
+def test_large_auctions(where):
+    run_job(2, "large_auctions", where=where)
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=slow)])
 def test_waves(ranks):
     run_job(ranks, "waves")
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_families_and_folders(ranks, tmp_path):
-    run_job(ranks, "families", tmp_path)
+@pytest.mark.parametrize(("ranks", "where"), [(1, "together"), (3, "together"), pytest.param(3, "apart", marks=slow)])
+def test_families_and_folders(ranks, where, tmp_path):
+    run_job(ranks, "families", tmp_path, where=where)
 
 
-@pytest.mark.slow
+@slow
 def test_memory_falls_with_the_ranks(tmp_path):
     run_job(4, "memory", tmp_path)
 
 
-@pytest.mark.parametrize(("ranks", "every"), [(2, 1), (3, 4)])
-def test_verification(ranks, every, checked):
-    run_job(ranks, "verification", checked, every)
+@pytest.mark.parametrize(
+    ("ranks", "every", "where"), [(2, 1, "together"), (3, 4, "together"), pytest.param(2, 1, "apart", marks=slow)]
+)
+def test_verification(ranks, every, where, checked):
+    run_job(ranks, "verification", checked, every, where=where)
 
 
 def test_real_graphs(data, store):
@@ -185,18 +233,29 @@ def test_real_graphs(data, store):
     run_job(3, "agreement", store("real", right), 2, 5)
 
 
-def test_tiny_queues(store):
+@pytest.mark.parametrize("where", ["together", pytest.param("apart", marks=slow)])
+def test_tiny_queues(where, store):
     draw = random.Random(11)
     names = ("complete-scrambled", "hub", "grid-scrambled", "near-ties-float64")
     graphs = [dict(CORPUS)[name]() for name in names] + [random_graph(draw) for _ in range(6)]
-    run_job(3, "tiny_queues", store("tiny", [solved(graph) for graph in graphs]))
+    run_job(3, "tiny_queues", store("tiny", [solved(graph) for graph in graphs]), where=where)
 
 
-# A thousand runs: six engines on each graph.
-@pytest.mark.parametrize(("ranks", "graphs"), [(2, 127), pytest.param(3, 20, marks=pytest.mark.slow)])
-def test_random_delays(ranks, graphs, store):
+# A thousand runs: seven engines on each graph.
+@pytest.mark.parametrize(
+    ("ranks", "graphs", "where"),
+    [
+        (2, 127, "together"),
+        pytest.param(3, 20, "together", marks=slow),
+        (2, 12, "apart"),
+        pytest.param(2, 127, "apart", marks=slow),
+        pytest.param(3, 20, "apart", marks=slow),
+    ],
+)
+def test_random_delays(ranks, graphs, where, store):
     draw = random.Random(ranks)
-    run_job(ranks, "delays", store(f"delays {ranks}", [solved(random_graph(draw, 10)) for _ in range(graphs)]))
+    cases = store(f"delays {ranks} {graphs}", [solved(random_graph(draw, 10)) for _ in range(graphs)])
+    run_job(ranks, "delays", cases, where=where)
 
 
 # ---- the command line ----
@@ -245,12 +304,23 @@ def test_without_mpi4py(monkeypatch):
         troth.match(troth.generate("path", n=4), algorithm="sync-poll", device="mpi")
 
 
-@pytest.mark.parametrize(("how", "said"), [("throws", 1), ("refuses", 1), ("no folder", 0), ("killed", None)])
-def test_a_rank_that_fails_ends_the_job(how, said, tmp_path):
+@pytest.mark.parametrize(
+    ("how", "said", "where"),
+    [
+        ("throws", 1, "together"),
+        ("refuses", 1, "together"),
+        ("no folder", 0, "together"),
+        ("killed", None, "together"),
+        ("killed", None, "apart"),
+        pytest.param("throws", 1, "apart", marks=slow),
+        pytest.param("no folder", 0, "apart", marks=slow),
+    ],
+)
+def test_a_rank_that_fails_ends_the_job(how, said, where, tmp_path):
     """The rank is named where it can still speak, and nothing is left of the output."""
     folder = tmp_path / "folder"
     folder.mkdir()
-    done = launch(3, JOB, "failure", how, folder)
+    done = launch(3, JOB, "failure", how, folder, where=where)
     assert done.returncode != 0
     assert "to the end" not in done.stdout
     assert not list(tmp_path.glob("*/*"))
