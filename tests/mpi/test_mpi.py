@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import random
@@ -368,10 +369,16 @@ def test_a_rank_that_is_interrupted_early_ends_the_job(module):
 
 
 REFUSALS = [
-    (["match", "g.mtx"], "troth convert g.mtx graph.csr first"),
-    (["match", "delaunay:n=50"], "is not generated in parts"),
-    (["match", "rgg:n=50,degree=4"], "is not generated in parts"),
-    (["match", "path:n=9,weights=increasing"], "ranks among all edges"),
+    (["match", "nowhere.mtx"], "nowhere.mtx: there is no such file"),
+    (["match", "nowhere.xyz"], "unknown extension"),
+    (["match", "one-way.mtx"], "symmetrize"),
+    (["match", "one-way.mtx", "--base", "1"], "base and columns are for tables"),
+    (["match", "lengths.csv"], "maximize"),
+    (["match", "lengths.csv", "--minimize"], "--minimize, --reward and --gap are for one process"),
+    (["match", "path:n=9", "--reward", "3"], "leave them out, or --device mpi"),
+    (["match", "path:n=9", "--format", "mtx"], "format is that of a file"),
+    (["match", "path:n=9", "--columns", "a,b"], "columns"),
+    (["verify", "nowhere.mtx", "wrong.txt", "--weights", "abs"], "there is no such file"),
     (["match", "path:n=9,device=cuda"], "leave device out"),
     (["match", "er:n=5,degree=9"], "choose a degree"),
     (["match", "grid:rows=1e6,cols=1e6"], "too many"),
@@ -387,7 +394,6 @@ REFUSALS = [
     (["match", "path:n=9", "--partition", "few.txt"], "8 owners, but the graph has 9 vertices"),
     (["match", "path:n=8", "--partition", "owners.txt"], "owners.txt, line 8: '99' is no owner"),
     (["match", "path:n=8", "--partition", "owners.npy"], "vertex 7 is owned by 99"),
-    (["match", "path:n=9", "--weights", "abs"], "troth convert"),
     (["match", "path:n=9", "--bogus"], "No such option"),
     (["match", "path:n=9", "-o", "nowhere/mates.txt"], "there is no folder"),
     (["match", "path:n=9", "-a", "sync-poll", "-O", "capacity=3"], "no option 'capacity'"),
@@ -398,6 +404,91 @@ REFUSALS = [
     (["verify", "path:n=6", "wrong.txt"], "wrong.txt, line 5: '6' is not a mate"),
     (["verify", "path:n=6", "wrong.txt", "--threads", "2"], "--threads is for --device cpu"),
 ]
+
+
+COORDINATES = "%%MatrixMarket matrix coordinate"
+SOURCES = (  # a file, and how it is read
+    ("laplacian.mtx", {"weights": "abs"}),
+    ("uneven.mtx", {"weights": "paper", "symmetrize": "max"}),
+    ("uneven.mtx", {"weights": "abs", "symmetrize": "sum"}),
+    ("pattern.mtx", {}),
+    ("pattern.mtx", {"weights": "random", "seed": 7}),
+    ("graph.graph.gz", {}),
+    ("graph.npz", {}),
+    ("graph.csr", {"weights": "unit"}),
+    ("graph.parquet", {}),
+    ("names.csv", {}),
+    ("names.csv", {"columns": ("to", "from")}),
+    ("lengths.csv", {"maximize": True}),
+    ("edges", {"format": "txt", "base": 1}),
+    ("rgg:n=60,degree=5", {}),
+    ("delaunay:n=40", {"weights": "unit"}),
+    ("path:n=9,weights=increasing", {}),
+    ("grid:rows=4,cols=5", {"weights": "random", "seed": 3}),
+)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A folder with graphs in the formats that users have."""
+    rng = np.random.default_rng(2)
+    rows, cols = np.nonzero(np.triu(rng.random((30, 30)) < 0.2, 1))
+    values = rng.integers(1, 9, len(rows))
+
+    def entries(*columns) -> str:
+        return "".join(" ".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
+
+    lower = f"30 30 {len(rows)}\n", (cols + 1, rows + 1)
+    head, places = "".join(lower[:1]), lower[1]
+    tmp_path.joinpath("laplacian.mtx").write_text(f"{COORDINATES} real symmetric\n{head}" + entries(*places, -values))
+    tmp_path.joinpath("pattern.mtx").write_text(f"{COORDINATES} pattern symmetric\n{head}" + entries(*places))
+    both = entries(*places, values) + entries(rows + 1, cols + 1, -values - 1)
+    tmp_path.joinpath("uneven.mtx").write_text(f"{COORDINATES} real general\n30 30 {2 * len(rows)}\n{both}")
+    tmp_path.joinpath("edges").write_text(entries(rows + 1, cols + 1, values))
+    names = [f"v{number:02}" for number in rng.permutation(30)]
+    lines = [f"{names[u]},{names[v]},{w}\n" for u, v, w in zip(rows, cols, values, strict=True)]
+    tmp_path.joinpath("names.csv").write_text("from,to,weight\n" + "".join(lines))
+    tmp_path.joinpath("lengths.csv").write_text("from,to,distance\n" + "".join(lines))
+    graph = troth.as_graph((rows, cols, values))
+    for suffix in ("graph.gz", "npz", "csr", "parquet"):
+        troth.write(graph, tmp_path / f"graph.{suffix}")
+    return tmp_path
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_sources(ranks, stored, store):
+    pytest.importorskip("pyarrow")
+    run_job(ranks, "sources", stored, store("sources", list(SOURCES)))
+
+
+FILES = (
+    ["laplacian.mtx", "--weights", "abs"],
+    ["uneven.mtx", "--weights", "paper", "--symmetrize", "max"],
+    ["pattern.mtx", "--weights", "random", "--seed", "5"],
+    ["graph.csr", "--weights", "unit"],
+    ["names.csv"],
+    ["lengths.csv", "--maximize"],
+    ["edges", "--base", "1", "--format", "txt"],
+)
+
+
+def test_files_on_the_command_line(stored, store, capfd, monkeypatch):
+    from troth.cli import main
+
+    monkeypatch.chdir(stored)
+    known = []
+    for words in FILES:
+        assert main(["match", *words, "--device", "cpu", "--json"]) == 0
+        known.append((words, json.loads(capfd.readouterr().out)))
+    run_job(2, "files", stored, store("files", known))
+
+
+def test_standard_input_is_that_of_rank_0(tmp_path):
+    words = [MPIEXEC, "-n", "2", sys.executable, "-m", "troth", "match", "-", "--device", "mpi", "-o", "pairs.csv"]
+    asked = {"capture_output": True, "text": True, "timeout": LIMIT, "cwd": tmp_path, "env": dict(os.environ)}
+    done = subprocess.run(words, input="a,b,2\nb,c,3\nc,d,2\n", **asked)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "pairs.csv").read_text().splitlines() == ["source,target,weight", "b,c,3"]
 
 
 @pytest.fixture
@@ -415,6 +506,8 @@ def damaged(tmp_path):
         ("half", {"weights": np.ones(12, np.float16)}),
     ):
         troth.write(path.replaced(**some), tmp_path / f"{name}.csr")
+    (tmp_path / "one-way.mtx").write_text(f"{COORDINATES} real general\n2 2 1\n1 2 3\n")
+    (tmp_path / "lengths.csv").write_text("source,target,distance\n0,1,3\n1,2,4\n")
     (tmp_path / "owners.txt").write_text("0\n" * 7 + "99\n")
     (tmp_path / "few.txt").write_text("0\n" * 8)
     np.save(tmp_path / "owners.npy", np.array([0] * 7 + [99]))

@@ -139,7 +139,7 @@ def _own_of_pairs(graph: DistGraph, source: GraphOnRanks, path: Path) -> tuple[n
 
 def _waiting(comm, phase: str) -> AbstractContextManager:
     """The bar of the first rank; the others report to nobody."""
-    return waiting(phase) if comm.rank == 0 else nullcontext(lambda phase: None)
+    return waiting(phase) if comm.rank == 0 else nullcontext(lambda *_: None)
 
 
 def _match(
