@@ -117,11 +117,12 @@ def _memory_claim(times: Times, page: Page) -> None:
     apart = {grain: speedups(times, DISTRIBUTED, grain) for grain in ("fine", "bulk")}
     crossing = {grain: [gain for (graph, _), gain in apart[grain].items() if graph != GRID] for grain in apart}
     if crossing["fine"]:
+        names = ", ".join(dict.fromkeys(variant for _, variant in apart["fine"]))
         counted = {grain: f"{sum(gain < 1 for gain in some)} of {len(some)}" for grain, some in crossing.items()}
         page.claim(
             XT4,
-            f"emulated distributed memory, {most} ranks of one machine: {counted['fine']} pairs of variant and graph "
-            "are slower than on one rank with one reference each, as in the report, and "
+            f"emulated distributed memory, {most} ranks of one machine, {names}: {counted['fine']} pairs of variant "
+            "and graph are slower than on one rank with one reference each, as in the report, and "
             f"{counted['bulk']} with many at once",
             held(max(crossing["fine"]) < 1),
         )
