@@ -24,16 +24,28 @@ from troth.errors import TrothError
 
 SIDES = "sides"  # the partition in which no block has both sides of a bipartite graph
 ALONE = "suitor@cpu:threads=1"  # beside the engines, in a job of one rank
+# With these words in the environment the ranks of one machine send messages as if each had a machine of its own: they
+# share no memory. The first is for MPICH, the others are for Open MPI.
+APART = {"MPIR_CVAR_NOLOCAL": "1", "OMPI_MCA_btl": "self,tcp", "OMPI_MCA_osc": "^sm"}
 
 
 def measure(
-    mpiexec: str, ranks: int, graphs: dict[str, tuple], engines: list[str], repeats: int, patience: float, limit: float
+    mpiexec: str,
+    ranks: int,
+    graphs: dict[str, tuple],
+    engines: list[str],
+    repeats: int,
+    patience: float,
+    limit: float,
+    apart: bool = False,
+    alone: bool = True,
 ) -> dict[str, Any]:
     """Run engines on so many ranks; ``{"graphs": {title: facts | {"engines": {name: what was found}}}}``.
 
     ``graphs`` are (graph, partition) by title; a spec in place of a graph is made by the ranks, each its rows. An
     engine is repeated for ``patience`` seconds. A job is stopped after ``limit`` seconds, and what it has found until
-    then is returned; refused where that is nothing.
+    then is returned; refused where that is nothing. With ``apart`` the ranks share no memory; ``alone``: a job of one
+    rank also times one thread without MPI.
     """
     from troth.io import csr
 
@@ -45,9 +57,11 @@ def measure(
             if source != graph:
                 csr.write(graph, Path(source))
             sources.append([title, source, partition])
-        job = {"graphs": sources, "engines": engines, "repeats": repeats, "patience": patience}
+        job = {"graphs": sources, "engines": engines, "repeats": repeats, "patience": patience, "alone": alone}
         (folder / "job.json").write_text(json.dumps(job))
-        reason = _run([mpiexec, "-n", str(ranks), sys.executable, "-m", "bench.ranks", name], limit)
+        reason = _run(
+            [mpiexec, "-n", str(ranks), sys.executable, "-m", "bench.ranks", name], limit, APART if apart else {}
+        )
         results = folder / "results.jsonl"
         lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
     found: dict[str, Any] = {}
@@ -62,10 +76,10 @@ def measure(
     return {"graphs": found, **({"stopped": reason} if reason else {})}
 
 
-def _run(words: list[str], limit: float) -> str | None:
+def _run(words: list[str], limit: float, variables: dict[str, str]) -> str | None:
     """Run a job; why it ended early, if it did. mpiexec ends its ranks when it is told to end."""
     with subprocess.Popen(
-        words, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        words, env=environment() | variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             _, errors = process.communicate(timeout=limit)
@@ -109,7 +123,7 @@ def main(folder: Path) -> None:
         }
         write(title, None, facts)
         weights = set()
-        for name in job["engines"] + ([ALONE] if comm.size == 1 else []):
+        for name in job["engines"] + ([ALONE] if comm.size == 1 and job["alone"] else []):
             try:
                 found = (_alone if name == ALONE else _time)(graph, name, source, job["repeats"], job["patience"])
                 weights.add(found["weight"])

@@ -7,6 +7,8 @@ from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
 from bench import figures, ranks
+from bench.experiments import pgas_grain
+from bench.experiments.pgas_grain import GRID, VARIANTS
 from bench.setting import Setting, Task
 from bench.verdicts import IDEAL, held
 
@@ -27,9 +29,11 @@ METHOD = (
     "cores of this machine, is a job of its own. A time is the slowest rank's, from a barrier to its mates, the least "
     "of several runs. Bytes and messages are the most that one rank sends. The four variants use one-sided operations "
     "(windows) as the report does; their twins send notices as messages. The default, Suitor, uses shared memory where "
-    "all ranks have it, and messages otherwise; both are measured. All give the same matching."
+    "all ranks have it, and messages otherwise; both are measured. All give the same matching. The variants run once "
+    "more in both grains, one remote reference each as in the report and many at once, on ranks that share memory and "
+    "in emulated distributed memory: MPI is told that the ranks of this machine share none, so that all goes by "
+    "messages, at the cost of the loopback."
 )
-VARIANTS = ("sync-poll@mpi", "async-poll@mpi", "sync-notify@mpi", "async-notify@mpi")
 TWINS = {name: f"{name}:transport=p2p" for name in VARIANTS[2:]}
 MESSAGES = "suitor@mpi:share=false"
 LABELS = {
@@ -38,7 +42,7 @@ LABELS = {
     **{name: name.partition("@")[0] for name in VARIANTS},
     **{twin: f"{name.partition('@')[0]}, messages" for name, twin in TWINS.items()},
 }
-GRID, BIPARTITE, STENCIL = "grid", "bipartite, all edges cross", "stencil, METIS"
+BIPARTITE, STENCIL = "bipartite, all edges cross", "stencil, METIS"
 GRAPHS = {
     "tiny": {
         GRID: ("grid:rows=16,cols=16", "block"),
@@ -69,7 +73,8 @@ def tasks(setting: Setting) -> list[Task]:
     chosen = {} if len(wanted) == len(LABELS) else {"engines": " ".join(wanted)}
     most = max(setting.cores, 2 if setting.size == "tiny" else 1)
     counts = [count for count in RANKS[setting.size] if count <= most] if wanted else []
-    return [Task(params={"ranks": count, **chosen}, cost=10 + 2 * count) for count in counts]
+    jobs = [Task(params={"ranks": count, **chosen}, cost=10 + 2 * count) for count in counts]
+    return jobs + pgas_grain.tasks(setting, most)
 
 
 def measure(task: Task, setting: Setting) -> dict[str, Any]:
@@ -79,16 +84,37 @@ def measure(task: Task, setting: Setting) -> dict[str, Any]:
     for title, (spec, partition) in GRAPHS[setting.size].items():
         plain = partition == "metis" and not find_spec("pymetis")
         graphs[title] = troth.read(spec), "block" if plain else partition
-    names = task.params.get("engines", " ".join(LABELS)).split(" ")
+    count, memory = task.params["ranks"], task.params.get("memory")
+    names = task.params.get("engines", " ".join(LABELS if memory is None else pgas_grain.ENGINES)).split(" ")
     repeats, patience, limit = setting.repeats, PATIENCE[setting.size], LIMIT[setting.size]
-    found = ranks.measure(setting.mpiexec, task.params["ranks"], graphs, names, repeats, patience, limit)
-    return found | {"partitions": {title: partition for title, (_, partition) in graphs.items()}}
+    apart, crowded = memory == pgas_grain.DISTRIBUTED, count > max(setting.cores, 2)
+    found = ranks.measure(
+        setting.mpiexec, count, graphs, names, 1 if crowded else repeats, patience, limit, apart, alone=memory is None
+    )
+    return found | {
+        "partitions": {title: partition for title, (_, partition) in graphs.items()},
+        **({} if memory is None else {"crowded": crowded}),
+    }
 
 
 # ---- what it shows ----
 
 
 def present(records: list[dict[str, Any]], page: Page) -> None:
+    about_grain = [record for record in records if pgas_grain.is_about_grain(record)]
+    if plain := [record for record in records if not pgas_grain.is_about_grain(record)]:
+        _present(plain, page)
+        _note_distributed(plain, about_grain, page)
+    pgas_grain.present(about_grain, page)
+    if any(record["result"].get("partitions", {}).get(STENCIL) == "block" for record in records):
+        page.note("pymetis was not installed: the stencil is partitioned into blocks instead.")
+    for record in records:
+        if reason := record["result"].get("stopped"):
+            memory = f" in {record['params']['memory']} memory" if pgas_grain.is_about_grain(record) else ""
+            page.note(f"The job of {record['params']['ranks']} ranks{memory} did not finish: {reason}.")
+
+
+def _present(records: list[dict[str, Any]], page: Page) -> None:
     rows = _rows(records)
     times: dict[str, dict[str, dict[int, float]]] = {}  # by graph, engine and ranks
     for row in rows:
@@ -103,12 +129,6 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
     if most > 1:
         _findings(times, most, page)
     page.table([row | {"engine": label(row["engine"])} for row in rows], "All runs")
-    if any(record["result"].get("partitions", {}).get(STENCIL) == "block" for record in records):
-        page.note("pymetis was not installed: the stencil is partitioned into blocks instead.")
-    stopped = {record["params"]["ranks"]: record["result"].get("stopped") for record in records}
-    for count, reason in stopped.items():
-        if reason:
-            page.note(f"The job of {count} ranks did not finish: {reason}.")
 
 
 def label(engine: str) -> str:
@@ -164,8 +184,7 @@ def _speedups(times: dict, title: str, most: int) -> dict[str, float]:
 
 
 def _scaling_claims(times: dict, most: int, page: Page) -> None:
-    """The X1 had shared memory, as ranks on one machine have; the XT4 had not."""
-    slower, all_of_them = 0, 0
+    """The X1 had shared memory, as ranks on one machine have; the XT4 had not (``pgas_grain.py``)."""
     for title, said, least in (
         (GRID, "grid: there is some speedup on both machines, and it scales well on the X1", IDEAL * most),
         (BIPARTITE, "bipartite, every edge crosses: there is some speedup on the X1, which is not ideal", 1.0),
@@ -179,17 +198,12 @@ def _scaling_claims(times: dict, most: int, page: Page) -> None:
         alone = figures.duration(min(times[title][name][1] for name in speedups))
         why = f"one rank needs {alone}, and what many gain on so little work their rounds and gets take away again"
         page.claim(said, ours, held(min(speedups.values()) > least), why)
-        if title != GRID:
-            slower += sum(speedup < 1 for speedup in speedups.values())
-            all_of_them += len(speedups)
-    if all_of_them:
-        page.claim(
-            "bipartite and sparse graph: on the XT4, whose memory is distributed, every variant slows down as "
-            "processes are added",
-            f"the ranks share one machine's memory; {slower} of {all_of_them} pairs of variant and graph are slower on "
-            f"{most} ranks than on one",
-            "differs",
-        )
+
+
+def _note_distributed(plain: list[dict[str, Any]], about_grain: list[dict[str, Any]], page: Page) -> None:
+    """What there is to say of the XT4 where no job had distributed memory."""
+    if not about_grain and max(record["params"]["ranks"] for record in plain) > 1:
+        page.claim(pgas_grain.XT4, "the ranks shared one machine's memory", "not tested")
 
 
 def _poll_claim(times: dict, page: Page) -> None:

@@ -134,6 +134,8 @@ AUCTION = {
 
 SHARE = Option(True, switch, "use shared memory; no: messages, even on one machine")
 
+FINE = "1: one reference each, as in the report"
+POLL = {"batch": Option(0, whole(0, MOST, text=True), f"remote words read at once; 0: all; {FINE}")}
 NOTIFY = {
     "transport": Option("rma", one_of("rma", "p2p"), "notices by one-sided operations, or as messages"),
     "capacity": Option(None, SOME_OR_NONE, "slots of a rank's queue; none: two for each crossing edge"),
@@ -224,14 +226,29 @@ TABLE: tuple[Engine, ...] = (
         dominant=False,
         options={**AUCTION, "share": SHARE},
     ),
-    Engine("sync-poll", "mpi", "troth.ranks.sync_poll:run", "Thorsen and Merkey: rounds, remote mates read in bulk"),
-    Engine("async-poll", "mpi", "troth.ranks.async_poll:run", "Thorsen and Merkey: remote mates polled, no barrier"),
+    Engine(
+        "sync-poll",
+        "mpi",
+        "troth.ranks.sync_poll:run",
+        "Thorsen and Merkey: rounds, remote mates read in bulk",
+        options=POLL,
+    ),
+    Engine(
+        "async-poll",
+        "mpi",
+        "troth.ranks.async_poll:run",
+        "Thorsen and Merkey: remote mates polled, no barrier",
+        options=POLL,
+    ),
     Engine(
         "sync-notify",
         "mpi",
         "troth.ranks.sync_notify:run",
         "Thorsen and Merkey: rounds, notices gathered and posted to queues",
-        options={**NOTIFY, "batch": Option(0, whole(0, MOST, text=True), "vertices worked off at once; 0: all")},
+        options={
+            **NOTIFY,
+            "batch": Option(0, whole(0, MOST, text=True), f"vertices worked off at once; 0: all; {FINE}"),
+        },
     ),
     Engine(
         "async-notify",
@@ -240,7 +257,7 @@ TABLE: tuple[Engine, ...] = (
         "Thorsen and Merkey: notices posted at once, no barrier",
         options={
             **NOTIFY,
-            "batch": Option(1024, whole(0, MOST, text=True), "vertices worked off between posts; 0: all"),
+            "batch": Option(1024, whole(0, MOST, text=True), f"vertices worked off between posts; 0: all; {FINE}"),
         },
     ),
 )

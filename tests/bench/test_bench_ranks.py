@@ -7,7 +7,7 @@ from undrawn import Undrawn
 
 import troth
 from bench import ranks
-from bench.experiments import pgas
+from bench.experiments import pgas, pgas_grain
 from bench.setting import Setting
 from troth.errors import TrothError
 
@@ -43,6 +43,17 @@ def test_engines_of_a_job_find_what_one_process_finds(job):
 
 def test_an_engine_that_refuses_is_named_and_the_others_run(job):
     assert "no option" in job[1]["engines"]["sync-poll@mpi:no_such_option=1"]["error"]
+
+
+def test_ranks_that_are_apart_send_what_others_share(mpiexec):
+    graph = troth.read(pgas.GRAPHS["tiny"][pgas.BIPARTITE][0])
+    names = ["suitor@mpi", *pgas_grain.ENGINES]
+    asked = mpiexec, 2, {"sides": (graph, ranks.SIDES)}, names, 1, 0.0, 120.0
+    together, apart = (ranks.measure(*asked, apart=where)["graphs"]["sides"]["engines"] for where in (False, True))
+    assert together["suitor@mpi"]["messages"] == 0 < apart["suitor@mpi"]["messages"]
+    fine, bulk = (apart[name] for name in ("sync-poll@mpi:batch=1", "sync-poll@mpi"))
+    assert fine["bytes"] == bulk["bytes"] == 8 * fine["messages"] > 8 * bulk["messages"]
+    assert {found["weight"] for found in (together | apart).values()} == {troth.match(graph, device="cpu").weight}
 
 
 def test_a_job_that_would_never_end_is_stopped(mpiexec):
@@ -85,6 +96,43 @@ def records(speedup: float, notify: float) -> list[dict]:
             {"params": {"ranks": count}, "graph": "", "engine": "", "seconds": [], "result": {"graphs": graphs}}
         )
     return found
+
+
+def about_grain(fine: float, apart: float) -> list[dict]:
+    """Jobs of 1, 4 and 8 ranks: together 2, apart ``apart`` times as fast as one; ``fine`` is what grain costs."""
+    found = []
+    for memory, count in (
+        (memory, count) for memory in (pgas_grain.SHARED, pgas_grain.DISTRIBUTED) for count in (1, 4, 8)
+    ):
+        gain = {1: 1.0}.get(count, apart if memory == pgas_grain.DISTRIBUTED else 2.0)
+        rows = {}
+        for name in pgas_grain.ENGINES:
+            times = fine if name in pgas_grain.FINE.values() else 1.0
+            sent = 0 if count == 1 else int(100 * times)
+            rows[name] = {"seconds": [times / gain], "bytes": 8 * sent, "messages": sent}
+        graphs = {title: {"engines": rows} for title in pgas.GRAPHS["full"]}
+        result = {"graphs": graphs, "crowded": count == 8}
+        found.append({"params": {"ranks": count, "memory": memory}, "seconds": [], "result": result})
+    return found
+
+
+@pytest.mark.parametrize(("apart", "slows", "better"), [(0.5, "held", "held"), (3.0, "not held", "not held")])
+def test_claims_on_distributed_memory(page, apart, slows, better):
+    pgas.present(records(4.0, 2.0) + about_grain(7.0, apart), page)
+    assert page.verdicts("on the XT4, whose memory is distributed, every variant slows") == [slows]
+    assert page.verdicts("each variation scales better on the X1") == [better]
+    assert sum("takes 7.0 times as long" in finding for finding in page.findings) == 2
+
+
+def test_without_distributed_memory_nothing_is_said_of_it(page):
+    pgas.present(records(4.0, 2.0), page)
+    assert page.verdicts("on the XT4") == ["not tested"]
+
+
+def test_ranks_without_cores_of_their_own_have_no_times():
+    rows = pgas_grain._rows(about_grain(7.0, 2.0))
+    assert {(row["ranks"], row["fine, s"] is None) for row in rows} == {(1, False), (4, False), (8, True)}
+    assert all(row["fine, bytes"] == 8 * row["fine, messages"] for row in rows)
 
 
 @pytest.fixture

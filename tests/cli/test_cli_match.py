@@ -212,7 +212,7 @@ def test_least_cost(run, tmp_path):
         (["-a", "auction", "--gap", "0.1"], "gap is a part of the cost"),
         (["-a", "auction", "--minimize", "--gap", "low"], "auction: gap='low' is not accepted"),
         (["-a", "auction", "--minimize", "--gap", "0.1", "-O", "gap=0.2"], "--gap and -O gap say the same"),
-        (["--minimize", "--device", "mpi"], "MPI ranks take weights as they are"),
+        (["--minimize", "--device", "mpi"], "are for one process: leave them out, or --device mpi"),
     ],
 )
 def test_least_cost_is_refused(run, trap, words, line):

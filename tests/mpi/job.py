@@ -52,8 +52,18 @@ TINY = (
     ("async-notify", {"capacity": 2, "batch": 1}),
     ("async-notify", {"capacity": 3, "batch": 4}),
 )
+GRAINS = (  # how much is read, worked off and posted at once
+    ("sync-poll", {"batch": 1}),
+    ("sync-poll", {"batch": 5}),
+    ("async-poll", {"batch": 1}),
+    ("async-poll", {"batch": 3}),
+    ("sync-notify", {"batch": 1}),
+    ("sync-notify", {"batch": 4}),
+    ("async-notify", {"batch": 1}),
+    ("async-notify", {"batch": 2}),
+)
 SHARED_TYPES = ("float32", "float64", "int64")  # those of the auction in shared memory: its kernels are the CPU's
-DELAYED = tuple(engine for engine in ENGINES + TINY if engine[0].startswith("async"))
+DELAYED = tuple(engine for engine in (*ENGINES, *TINY, ("async-poll", {"batch": 1})) if engine[0].startswith("async"))
 FAMILIES = (
     "grid:rows=23,cols=31,weights=unit",
     "grid:rows=5,cols=6,layers=7",
@@ -103,6 +113,33 @@ def agreement(comm, cases: str, every: str, each: str) -> None:
                 part = mpi.from_graph(graph, partition=partition)
                 for engine, ties in draw.sample(list(product(ENGINES, TIES)), int(each)):
                     check(part, *engine, ties, *right)
+
+
+def grains(comm, cases: str, every: str) -> None:
+    """Each ``every``-th (graph, partition) with all grains; in turn, requests of few words and of as many as may be."""
+    draw, turns, most = random.Random(19), count(), shared.MOST_BLOCKS
+    for graph, *right in load_cases(cases):
+        for partition in partitions(comm, graph.n, draw):
+            if next(turns) % int(every) == 0:
+                part = mpi.from_graph(graph, partition=partition)
+                shared.Words.most = draw.choice((2, most))
+                for engine in GRAINS:
+                    check(part, *engine, draw.choice(TIES), *right)
+    shared.Words.most = most
+    # A word that crosses is a message of its own, and no word is read that is not wanted.
+    part = mpi.from_graph(troth.generate("complete", n=24, weights="integers"), partition="hash")
+    for algorithm in ("sync-poll", "async-poll"):
+        stats = mpi.match(part, algorithm=algorithm, batch=1).stats
+        assert stats["bytes"] == 8 * stats["messages"], (algorithm, stats)
+
+
+def many_words(comm) -> None:
+    """Thousands of words from each owner, far apart: more than one request can carry."""
+    graph = troth.generate("erdos-renyi", n=6000, degree=6)
+    answer = troth.match(graph, device="cpu", threads=1).mate
+    part = mpi.from_graph(graph, partition="hash")
+    for algorithm, options in ENGINES:
+        assert mpi.match(part, algorithm=algorithm, **options).mate.tolist() == answer[part.own].tolist(), algorithm
 
 
 def auctions(comm, cases: str, every: str) -> None:
@@ -164,6 +201,36 @@ def waves(comm) -> None:
             assert mpi.match(part, ties=ties, **options).whole().tolist() == answer.tolist(), (ties, options)
 
 
+def check_rows(part, graph) -> None:
+    """The part has the rows of its own vertices, and no ghost is its own."""
+    assert (part.n, part.m, part.weights.dtype) == (graph.n, graph.m, graph.weights.dtype)
+    assert part.bits_range() == graph.bits_range()
+    for i, u in enumerate(part.own.tolist()):
+        row, whole = slice(*part.indptr[i : i + 2]), slice(*graph.indptr[u : u + 2])
+        assert part.globals[part.indices[row]].tolist() == graph.indices[whole].tolist()
+        assert part.weights[row].tolist() == graph.weights[whole].tolist()
+    assert (part.ghost_owner != part.comm.rank).all()
+
+
+def sources(comm, folder: str, cases: str) -> None:
+    """Whatever ``troth.read`` takes, with whatever options: the graph that it gives, in parts; rank 0 has its names."""
+    os.chdir(folder)
+    splits = cycle(("block", "hash", "metis", "owners"))
+    for name, options in load_cases(cases):
+        graph = troth.read(name, **options)
+        owners = np.arange(graph.n) * 5 % comm.size
+        for partition in (next(splits), next(splits)):
+            part = mpi.load(name, partition=owners if partition == "owners" else partition, **options)
+            check_rows(part, graph)
+            read_whole = part.notes == graph.notes and (part.ids is None) == (graph.ids is None)
+            assert read_whole if comm.rank == 0 else (part.notes, part.ids) == ({}, None), (name, options)
+        mate = troth.match(graph, device="cpu", threads=1).mate
+        assert mpi.match(part).mate.tolist() == mate[part.own].tolist(), (name, options)
+    matrix = graph.to_scipy() if comm.rank == 0 else None
+    for given in (graph if comm.rank == 0 else None, matrix):
+        check_rows(mpi.scatter(given, partition="hash"), graph)
+
+
 def families(comm, folder: str) -> None:
     """Graphs made in place and graphs read by rows are those of one process; larger ones agree, too."""
     engines = cycle(ENGINES)
@@ -182,15 +249,7 @@ def families(comm, folder: str) -> None:
             (stored, "metis"),
         ):
             part = mpi.load(source, partition=partition)
-            assert (part.n, part.m) == (graph.n, graph.m)
-            assert part.bits_range() == graph.bits_range()
-            for i, u in enumerate(part.own.tolist()):
-                row, whole = slice(*part.indptr[i : i + 2]), slice(*graph.indptr[u : u + 2])
-                assert part.globals[part.indices[row]].tolist() == graph.indices[whole].tolist()
-                assert part.weights[row].tolist() == graph.weights[whole].tolist()
-            ghosts = part.globals[part.owned :]
-            for g in range(len(ghosts)):
-                assert part.ghost_owner[g] != comm.rank
+            check_rows(part, graph)
             algorithm, options = next(engines)
             assert mpi.match(part, algorithm=algorithm, **options).whole().tolist() == answer.tolist()
     for owners in (f"{folder}/owners.txt", f"{folder}/owners.npy"):
@@ -243,15 +302,24 @@ def memory(comm, folder: str) -> None:
         stored = f"{folder}/{number}.csr"
         if comm.rank == 0:
             troth.write(troth.read(text), stored)
+            troth.write(troth.read(text), f"{folder}/{number}.npz")
         comm.Barrier()
         for ranks in (1, 2, 4) if number > 1 else (4,):
             some = comm.Split(comm.rank < ranks)
-            for source, partition in ((text, "block"), (text, "hash"), (stored, "block"), (stored, "hash")):
+            for source, partition in (
+                (text, "block"),
+                (text, "hash"),
+                (stored, "block"),
+                (stored, "hash"),
+                (f"{folder}/{number}.npz", "hash"),
+            ):
                 if comm.rank < ranks:
                     tracemalloc.start()
                     part = mpi.load(source, comm=some, partition=partition)
                     sizes = np.array([part.nbytes(), tracemalloc.get_traced_memory()[1], len(part.ghost_owner)])
                     tracemalloc.stop()
+                    if source.endswith("npz") and comm.rank == 0:
+                        sizes[1] = 0  # it held the whole graph
                     size, peak, ghosts = some.allreduce(sizes, np.maximum)
                     total = 12 * part.n + 2 * part.m * (4 + part.weights.itemsize)
                     bound = 1.1 * total / ranks + 20 * ghosts
@@ -303,7 +371,10 @@ def refused_calls(comm, graph):
     def split(owners):
         return lambda: mpi.from_graph(graph, partition=owners)
 
-    yield "troth.mpi.load takes a .csr folder or a family, not a Graph", lambda: mpi.load(graph)
+    yield "troth.mpi.load takes a file or a family, not a Graph: scatter takes that", lambda: mpi.load(graph)
+    yield "ranks have weights, not costs", lambda: mpi.load("path:n=9", maximize=False)
+    yield "weights='uni' is not known", lambda: mpi.load("path:n=9", weights="uni")
+    yield "a graph cannot be made from NoneType", lambda: mpi.scatter(None)
     owners = np.zeros(graph.n, np.int64)
     yield "the owners: int64 of shape (3,)", split(owners[:3])
     yield "the owners: int64 of shape (129,)", split(np.append(owners, 0))
@@ -319,8 +390,8 @@ def refused_calls(comm, graph):
     yield "rank 1: seed=None is not a whole number", lambda: mpi.match(part, seed=None if comm.rank == 1 else 0)
 
 
-def command_line(comm, folder: str, refused: str) -> None:
-    """The command line on all ranks: rank 0 alone speaks, and what is refused is refused by all, in one line."""
+def speaking(comm):
+    """``run(*words)``: the command line on all ranks, of which rank 0 alone speaks: its code, output and errors."""
 
     def run(*words: str, device: str = "mpi") -> tuple[int, str, str]:
         out, err = StringIO(), StringIO()
@@ -331,6 +402,27 @@ def command_line(comm, folder: str, refused: str) -> None:
         assert not any(outs[1:] + errs[1:]), (words, outs, errs)
         return code, outs[0], errs[0]
 
+    return run
+
+
+def files(comm, folder: str, cases: str) -> None:
+    """The command line reads on ranks what it reads alone, with the same words, and says who held the whole graph."""
+    os.chdir(folder)
+    run = speaking(comm)
+    for (name, *words), known in load_cases(cases):
+        code, out, err = run("match", name, *words, "--json", "-o", "pairs.csv")
+        assert code == 0, err
+        facts, same = json.loads(out), ("n", "m", "weights", "notes", "weight", "pairs")
+        assert {key: facts[key] for key in same} == {key: known[key] for key in same}, name
+        assert f"troth convert {name} graph.csr {' '.join(words)}".strip() in facts["note"]
+        assert json.loads(run("verify", name, "pairs.csv", *words, "--json", "-a", "suitor")[1])["ok"], name
+    assert "numbered in the order of their ids" in run("match", "names.csv")[1]
+    assert "note" not in run("match", "graph.csr")[1]
+
+
+def command_line(comm, folder: str, refused: str) -> None:
+    """The command line on all ranks: rank 0 alone speaks, and what is refused is refused by all, in one line."""
+    run = speaking(comm)
     os.chdir(folder)
     for words, reason in load_cases(refused):
         code, _, err = run(*words)
@@ -389,6 +481,14 @@ def command_line(comm, folder: str, refused: str) -> None:
     assert "vertex 'v001' is in 2 pairs" in out
 
 
+def refuse_neighbours(comm) -> None:
+    """Where ranks are to be apart, as with MPICH they can be, no two share memory."""
+    from mpi4py import MPI
+
+    if "MPIR_CVAR_NOLOCAL" in os.environ and "MPICH" in MPI.Get_library_version():
+        assert comm.Split_type(MPI.COMM_TYPE_SHARED).size == 1
+
+
 def failure(comm, how: str, folder: str) -> None:
     """The command line on a rank that fails in the middle of the matching."""
     calls = count()
@@ -411,6 +511,7 @@ if __name__ == "__main__":
     world = mpi.world()
     name, *words = sys.argv[1:]
     with mpi.ending_the_job(world):
+        refuse_neighbours(world)
         globals()[name](world, *words)
     if world.rank == 0:
         print("to the end")

@@ -1,7 +1,11 @@
-"""Real MPI jobs: the same mates for any number of ranks, any partition and tie rule; and what a failing rank does."""
+"""Real MPI jobs: the same mates for any number of ranks, any partition and tie rule; and what a failing rank does.
+
+``pytest -k apart`` runs the jobs whose ranks share no memory, as if each were on a machine of its own.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import random
@@ -15,6 +19,7 @@ import pytest
 from corpus import CORPUS, DTYPES, TIES, build, order_of
 
 import troth
+from bench.ranks import APART
 from troth import reference, reference_auction
 from troth.order import make_order, priorities
 from troth.ranks.job import launcher
@@ -30,17 +35,19 @@ AUCTIONS = (
     {"rounds": 1, "polish": 1},
 )
 LIMIT = 240  # seconds; a job that hangs is a failure
+WHERE = {"together": {}, "apart": APART}
+slow = pytest.mark.slow
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec")
 
 
-def launch(ranks: int, *command, cwd=None) -> subprocess.CompletedProcess:
+def launch(ranks: int, *command, cwd=None, where: str = "together") -> subprocess.CompletedProcess:
     words = [MPIEXEC, "-n", str(ranks), sys.executable, *map(str, command)]
     before = dict(os.environ)  # without what MPI has added behind Python's back, if it was started in this process
-    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, cwd=cwd, env=before)
+    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, cwd=cwd, env=before | WHERE[where])
 
 
-def run_job(ranks: int, name: str, *words) -> None:
-    done = launch(ranks, JOB, name, *words)
+def run_job(ranks: int, name: str, *words, where: str = "together") -> None:
+    done = launch(ranks, JOB, name, *words, where=where)
     assert done.returncode == 0, done.stderr
     assert "to the end" in done.stdout
 
@@ -137,44 +144,86 @@ def auctioned(store):
 
 # More ranks than cores wait for each other at every step, so they meet a part of the cases.
 @pytest.mark.parametrize(
-    ("ranks", "every", "each"),
-    [(1, 4, 6), (2, 1, 3), (3, 4, 6), (5, 12, 4), pytest.param(8, 28, 4, marks=pytest.mark.slow)],
+    ("ranks", "every", "each", "where"),
+    [
+        (1, 4, 6, "together"),
+        (2, 1, 3, "together"),
+        (3, 4, 6, "together"),
+        (5, 12, 4, "together"),
+        pytest.param(8, 28, 4, "together", marks=slow),
+        (2, 6, 3, "apart"),
+        pytest.param(2, 1, 3, "apart", marks=slow),
+        pytest.param(3, 4, 6, "apart", marks=slow),
+        pytest.param(5, 12, 4, "apart", marks=slow),
+    ],
 )
-def test_agreement(ranks, every, each, cases):
-    run_job(ranks, "agreement", cases, every, each)
+def test_agreement(ranks, every, each, where, cases):
+    run_job(ranks, "agreement", cases, every, each, where=where)
 
 
 @pytest.mark.parametrize(
-    ("ranks", "every"),
-    [pytest.param(1, 4, marks=pytest.mark.slow), (2, 1), (3, 3), pytest.param(5, 12, marks=pytest.mark.slow)],
+    ("ranks", "every", "where"),
+    [
+        (1, 40, "together"),
+        (2, 10, "together"),
+        (3, 30, "together"),
+        pytest.param(2, 1, "together", marks=slow),
+        pytest.param(3, 6, "together", marks=slow),
+        pytest.param(5, 24, "together", marks=slow),
+        (2, 30, "apart"),
+        pytest.param(2, 4, "apart", marks=slow),
+        pytest.param(3, 12, "apart", marks=slow),
+    ],
 )
-def test_auctions(ranks, every, auctioned):
-    run_job(ranks, "auctions", auctioned, every)
+def test_grains(ranks, every, where, cases):
+    run_job(ranks, "grains", cases, every, where=where)
 
 
-@pytest.mark.slow
-def test_large_auctions():
-    run_job(2, "large_auctions")
+@pytest.mark.parametrize(("ranks", "where"), [(2, "apart"), pytest.param(3, "apart", marks=slow)])
+def test_many_words(ranks, where):
+    run_job(ranks, "many_words", where=where)
 
 
-@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("ranks", "every", "where"),
+    [
+        pytest.param(1, 4, "together", marks=slow),
+        (2, 1, "together"),
+        (3, 3, "together"),
+        pytest.param(5, 12, "together", marks=slow),
+        pytest.param(2, 1, "apart", marks=slow),
+    ],
+)
+def test_auctions(ranks, every, where, auctioned):
+    run_job(ranks, "auctions", auctioned, every, where=where)
+
+
+@slow
+@pytest.mark.parametrize("where", WHERE)
+def test_large_auctions(where):
+    run_job(2, "large_auctions", where=where)
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=slow)])
 def test_waves(ranks):
     run_job(ranks, "waves")
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_families_and_folders(ranks, tmp_path):
-    run_job(ranks, "families", tmp_path)
+@pytest.mark.parametrize(("ranks", "where"), [(1, "together"), (3, "together"), pytest.param(3, "apart", marks=slow)])
+def test_families_and_folders(ranks, where, tmp_path):
+    run_job(ranks, "families", tmp_path, where=where)
 
 
-@pytest.mark.slow
+@slow
 def test_memory_falls_with_the_ranks(tmp_path):
     run_job(4, "memory", tmp_path)
 
 
-@pytest.mark.parametrize(("ranks", "every"), [(2, 1), (3, 4)])
-def test_verification(ranks, every, checked):
-    run_job(ranks, "verification", checked, every)
+@pytest.mark.parametrize(
+    ("ranks", "every", "where"), [(2, 1, "together"), (3, 4, "together"), pytest.param(2, 1, "apart", marks=slow)]
+)
+def test_verification(ranks, every, where, checked):
+    run_job(ranks, "verification", checked, every, where=where)
 
 
 def test_real_graphs(data, store):
@@ -185,18 +234,29 @@ def test_real_graphs(data, store):
     run_job(3, "agreement", store("real", right), 2, 5)
 
 
-def test_tiny_queues(store):
+@pytest.mark.parametrize("where", ["together", pytest.param("apart", marks=slow)])
+def test_tiny_queues(where, store):
     draw = random.Random(11)
     names = ("complete-scrambled", "hub", "grid-scrambled", "near-ties-float64")
     graphs = [dict(CORPUS)[name]() for name in names] + [random_graph(draw) for _ in range(6)]
-    run_job(3, "tiny_queues", store("tiny", [solved(graph) for graph in graphs]))
+    run_job(3, "tiny_queues", store("tiny", [solved(graph) for graph in graphs]), where=where)
 
 
-# A thousand runs: six engines on each graph.
-@pytest.mark.parametrize(("ranks", "graphs"), [(2, 127), pytest.param(3, 20, marks=pytest.mark.slow)])
-def test_random_delays(ranks, graphs, store):
+# A thousand runs: seven engines on each graph.
+@pytest.mark.parametrize(
+    ("ranks", "graphs", "where"),
+    [
+        (2, 127, "together"),
+        pytest.param(3, 20, "together", marks=slow),
+        (2, 12, "apart"),
+        pytest.param(2, 127, "apart", marks=slow),
+        pytest.param(3, 20, "apart", marks=slow),
+    ],
+)
+def test_random_delays(ranks, graphs, where, store):
     draw = random.Random(ranks)
-    run_job(ranks, "delays", store(f"delays {ranks}", [solved(random_graph(draw, 10)) for _ in range(graphs)]))
+    cases = store(f"delays {ranks} {graphs}", [solved(random_graph(draw, 10)) for _ in range(graphs)])
+    run_job(ranks, "delays", cases, where=where)
 
 
 # ---- the command line ----
@@ -245,12 +305,23 @@ def test_without_mpi4py(monkeypatch):
         troth.match(troth.generate("path", n=4), algorithm="sync-poll", device="mpi")
 
 
-@pytest.mark.parametrize(("how", "said"), [("throws", 1), ("refuses", 1), ("no folder", 0), ("killed", None)])
-def test_a_rank_that_fails_ends_the_job(how, said, tmp_path):
+@pytest.mark.parametrize(
+    ("how", "said", "where"),
+    [
+        ("throws", 1, "together"),
+        ("refuses", 1, "together"),
+        ("no folder", 0, "together"),
+        ("killed", None, "together"),
+        ("killed", None, "apart"),
+        pytest.param("throws", 1, "apart", marks=slow),
+        pytest.param("no folder", 0, "apart", marks=slow),
+    ],
+)
+def test_a_rank_that_fails_ends_the_job(how, said, where, tmp_path):
     """The rank is named where it can still speak, and nothing is left of the output."""
     folder = tmp_path / "folder"
     folder.mkdir()
-    done = launch(3, JOB, "failure", how, folder)
+    done = launch(3, JOB, "failure", how, folder, where=where)
     assert done.returncode != 0
     assert "to the end" not in done.stdout
     assert not list(tmp_path.glob("*/*"))
@@ -298,10 +369,16 @@ def test_a_rank_that_is_interrupted_early_ends_the_job(module):
 
 
 REFUSALS = [
-    (["match", "g.mtx"], "troth convert g.mtx graph.csr first"),
-    (["match", "delaunay:n=50"], "is not generated in parts"),
-    (["match", "rgg:n=50,degree=4"], "is not generated in parts"),
-    (["match", "path:n=9,weights=increasing"], "ranks among all edges"),
+    (["match", "nowhere.mtx"], "nowhere.mtx: there is no such file"),
+    (["match", "nowhere.xyz"], "unknown extension"),
+    (["match", "one-way.mtx"], "symmetrize"),
+    (["match", "one-way.mtx", "--base", "1"], "base and columns are for tables"),
+    (["match", "lengths.csv"], "maximize"),
+    (["match", "lengths.csv", "--minimize"], "--minimize, --reward and --gap are for one process"),
+    (["match", "path:n=9", "--reward", "3"], "leave them out, or --device mpi"),
+    (["match", "path:n=9", "--format", "mtx"], "format is that of a file"),
+    (["match", "path:n=9", "--columns", "a,b"], "columns"),
+    (["verify", "nowhere.mtx", "wrong.txt", "--weights", "abs"], "there is no such file"),
     (["match", "path:n=9,device=cuda"], "leave device out"),
     (["match", "er:n=5,degree=9"], "choose a degree"),
     (["match", "grid:rows=1e6,cols=1e6"], "too many"),
@@ -317,7 +394,6 @@ REFUSALS = [
     (["match", "path:n=9", "--partition", "few.txt"], "8 owners, but the graph has 9 vertices"),
     (["match", "path:n=8", "--partition", "owners.txt"], "owners.txt, line 8: '99' is no owner"),
     (["match", "path:n=8", "--partition", "owners.npy"], "vertex 7 is owned by 99"),
-    (["match", "path:n=9", "--weights", "abs"], "troth convert"),
     (["match", "path:n=9", "--bogus"], "No such option"),
     (["match", "path:n=9", "-o", "nowhere/mates.txt"], "there is no folder"),
     (["match", "path:n=9", "-a", "sync-poll", "-O", "capacity=3"], "no option 'capacity'"),
@@ -328,6 +404,91 @@ REFUSALS = [
     (["verify", "path:n=6", "wrong.txt"], "wrong.txt, line 5: '6' is not a mate"),
     (["verify", "path:n=6", "wrong.txt", "--threads", "2"], "--threads is for --device cpu"),
 ]
+
+
+COORDINATES = "%%MatrixMarket matrix coordinate"
+SOURCES = (  # a file, and how it is read
+    ("laplacian.mtx", {"weights": "abs"}),
+    ("uneven.mtx", {"weights": "paper", "symmetrize": "max"}),
+    ("uneven.mtx", {"weights": "abs", "symmetrize": "sum"}),
+    ("pattern.mtx", {}),
+    ("pattern.mtx", {"weights": "random", "seed": 7}),
+    ("graph.graph.gz", {}),
+    ("graph.npz", {}),
+    ("graph.csr", {"weights": "unit"}),
+    ("graph.parquet", {}),
+    ("names.csv", {}),
+    ("names.csv", {"columns": ("to", "from")}),
+    ("lengths.csv", {"maximize": True}),
+    ("edges", {"format": "txt", "base": 1}),
+    ("rgg:n=60,degree=5", {}),
+    ("delaunay:n=40", {"weights": "unit"}),
+    ("path:n=9,weights=increasing", {}),
+    ("grid:rows=4,cols=5", {"weights": "random", "seed": 3}),
+)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A folder with graphs in the formats that users have."""
+    rng = np.random.default_rng(2)
+    rows, cols = np.nonzero(np.triu(rng.random((30, 30)) < 0.2, 1))
+    values = rng.integers(1, 9, len(rows))
+
+    def entries(*columns) -> str:
+        return "".join(" ".join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
+
+    lower = f"30 30 {len(rows)}\n", (cols + 1, rows + 1)
+    head, places = "".join(lower[:1]), lower[1]
+    tmp_path.joinpath("laplacian.mtx").write_text(f"{COORDINATES} real symmetric\n{head}" + entries(*places, -values))
+    tmp_path.joinpath("pattern.mtx").write_text(f"{COORDINATES} pattern symmetric\n{head}" + entries(*places))
+    both = entries(*places, values) + entries(rows + 1, cols + 1, -values - 1)
+    tmp_path.joinpath("uneven.mtx").write_text(f"{COORDINATES} real general\n30 30 {2 * len(rows)}\n{both}")
+    tmp_path.joinpath("edges").write_text(entries(rows + 1, cols + 1, values))
+    names = [f"v{number:02}" for number in rng.permutation(30)]
+    lines = [f"{names[u]},{names[v]},{w}\n" for u, v, w in zip(rows, cols, values, strict=True)]
+    tmp_path.joinpath("names.csv").write_text("from,to,weight\n" + "".join(lines))
+    tmp_path.joinpath("lengths.csv").write_text("from,to,distance\n" + "".join(lines))
+    graph = troth.as_graph((rows, cols, values))
+    for suffix in ("graph.gz", "npz", "csr", "parquet"):
+        troth.write(graph, tmp_path / f"graph.{suffix}")
+    return tmp_path
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_sources(ranks, stored, store):
+    pytest.importorskip("pyarrow")
+    run_job(ranks, "sources", stored, store("sources", list(SOURCES)))
+
+
+FILES = (
+    ["laplacian.mtx", "--weights", "abs"],
+    ["uneven.mtx", "--weights", "paper", "--symmetrize", "max"],
+    ["pattern.mtx", "--weights", "random", "--seed", "5"],
+    ["graph.csr", "--weights", "unit"],
+    ["names.csv"],
+    ["lengths.csv", "--maximize"],
+    ["edges", "--base", "1", "--format", "txt"],
+)
+
+
+def test_files_on_the_command_line(stored, store, capfd, monkeypatch):
+    from troth.cli import main
+
+    monkeypatch.chdir(stored)
+    known = []
+    for words in FILES:
+        assert main(["match", *words, "--device", "cpu", "--json"]) == 0
+        known.append((words, json.loads(capfd.readouterr().out)))
+    run_job(2, "files", stored, store("files", known))
+
+
+def test_standard_input_is_that_of_rank_0(tmp_path):
+    words = [MPIEXEC, "-n", "2", sys.executable, "-m", "troth", "match", "-", "--device", "mpi", "-o", "pairs.csv"]
+    asked = {"capture_output": True, "text": True, "timeout": LIMIT, "cwd": tmp_path, "env": dict(os.environ)}
+    done = subprocess.run(words, input="a,b,2\nb,c,3\nc,d,2\n", **asked)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "pairs.csv").read_text().splitlines() == ["source,target,weight", "b,c,3"]
 
 
 @pytest.fixture
@@ -345,6 +506,8 @@ def damaged(tmp_path):
         ("half", {"weights": np.ones(12, np.float16)}),
     ):
         troth.write(path.replaced(**some), tmp_path / f"{name}.csr")
+    (tmp_path / "one-way.mtx").write_text(f"{COORDINATES} real general\n2 2 1\n1 2 3\n")
+    (tmp_path / "lengths.csv").write_text("source,target,distance\n0,1,3\n1,2,4\n")
     (tmp_path / "owners.txt").write_text("0\n" * 7 + "99\n")
     (tmp_path / "few.txt").write_text("0\n" * 8)
     np.save(tmp_path / "owners.npy", np.array([0] * 7 + [99]))

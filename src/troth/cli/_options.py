@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from inspect import Signature, signature
@@ -172,14 +174,38 @@ def read_graph(
 ) -> Graph:
     """The graph that GRAPH and the reading options mean; ``report`` hears how much of a file was read."""
     from troth.api.opening import read
+
+    with telling(report):
+        return read(name, **read_options(reading), seed=seed, reward=reward)
+
+
+def read_options(reading: Reading) -> dict[str, Any]:
+    """The options of ``troth.read`` that were given in words."""
+    columns = None if reading.columns is None else tuple(reading.columns.split(","))
+    return {**vars(reading), "columns": columns}
+
+
+def telling(report: Callable[..., None]) -> AbstractContextManager[None]:
+    """``report`` hears how much of the files was read that are read meanwhile."""
     from troth.files import listening
 
     def tell(done: int, total: int) -> None:
         report(f"reading {total / 1e6:,.1f} MB" if total else "reading", done, total)
 
-    columns = None if reading.columns is None else tuple(reading.columns.split(","))
-    with listening(tell):
-        return read(name, **{**vars(reading), "columns": columns}, seed=seed, reward=reward)
+    return listening(tell)
+
+
+def convert_command(name: str, reading: Reading, seed: int) -> str:
+    """The command that makes a ``.csr`` folder of what is read, of which every MPI rank reads its own rows.
+
+    >>> convert_command("a b.mtx", Reading(weights=WeightRule.abs, base=1), 0)
+    "troth convert 'a b.mtx' graph.csr --weights abs --base 1"
+    """
+    said = {option: value for option, value in vars(reading).items() if value != getattr(AS_IT_IS, option)}
+    maximize = said.pop("maximize", None)
+    words = [word for option, value in said.items() for word in (f"--{option}", str(value))]
+    words += ["--maximize"] * bool(maximize) + ["--seed", str(seed)] * bool(seed and "weights" in said)
+    return shlex.join(["troth", "convert", name, "graph.csr", *words])
 
 
 def read_reward(text: str | None) -> int | float | None:
@@ -198,16 +224,10 @@ def read_reward(text: str | None) -> int | float | None:
     raise TrothError(f"--reward {text} is not a number: give one, such as 3.5")
 
 
-def refuse_reading(reading: Reading) -> None:
-    """MPI ranks do not pass through the gate, so what ``read_graph`` would do has to be done before."""
-    if replace(reading, maximize=None) != AS_IT_IS:  # what ranks read has no names that could mean a cost
-        raise TrothError("MPI ranks take weights as they are: say --weights and the like to troth convert")
-
-
 def refuse_costs(maximize: bool | None, reward: str | None, gap: str | None = None) -> None:
-    """The same of costs."""
+    """MPI ranks have weights, whatever these were made of."""
     if maximize is False or reward is not None or gap is not None:
-        raise TrothError("MPI ranks take weights as they are: leave --minimize, --reward and --gap out")
+        raise TrothError("--minimize, --reward and --gap are for one process: leave them out, or --device mpi")
 
 
 def read_assignments(items: Iterable[str]) -> dict[str, str]:

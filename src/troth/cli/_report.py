@@ -59,15 +59,14 @@ def show(facts: dict[str, Any], rows: dict[str, Any], json: bool) -> None:
 
 
 def graph_facts(name: str, graph: Graph | DistGraph) -> dict[str, Any]:
-    """What every command says of its graph, for JSON; parts on ranks have no notes."""
-    notes = {"notes": graph.notes} if hasattr(graph, "notes") else {}
-    return {"graph": name, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name, **notes}
+    """What every command says of its graph, for JSON."""
+    return {"graph": name, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name, "notes": graph.notes}
 
 
 def graph_rows(name: str, graph: Graph | DistGraph) -> dict[str, Any]:
     """The same for people."""
-    notes = [NOTES.get(note, note + ": {:,}").format(count) for note, count in getattr(graph, "notes", {}).items()]
-    named = getattr(graph, "ids", None) is not None
+    notes = [NOTES.get(note, note + ": {:,}").format(count) for note, count in graph.notes.items()]
+    named = graph.ids is not None
     return {
         "graph": name,
         "vertices": f"{graph.n:,}" + (", numbered in the order of their ids" if named else ""),

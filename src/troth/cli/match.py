@@ -97,6 +97,7 @@ def match(
       troth match distances.csv --minimize --reward 3.5 -a auction --gap 0.01
       troth match input1.mtx -a handshake --ties low --device cuda --gpu-threads 1024 -o match1.txt
       mpiexec -n 4 troth match graph.csr --device mpi --partition block -o mates.txt
+      mpiexec -n 4 troth match laplacian.mtx --device mpi --weights abs
     """
     from troth.api.calls import match_graph, refuse_purpose
     from troth.api.result import pair_columns, value_name
@@ -110,11 +111,10 @@ def match(
     common: dict[str, Any] = {"ties": ties.value, "seed": seed, "threads": threads, "gpu_threads": gpu_threads}
     ask = partial(o.request_of, algorithm.value, device, options, **common)
     if is_for_ranks(algorithm.value, device):
-        o.refuse_reading(reading)
         o.refuse_costs(reading.maximize, reward, options.get("gap"))
-        from troth.cli._mpi import match_on_ranks
+        from troth.cli._mpi import GraphOnRanks, match_on_ranks
 
-        match_on_ranks(graph, ask, certify, partition or "block", output, json)
+        match_on_ranks(GraphOnRanks(graph, reading, seed, partition or "block"), ask, certify, output, json)
         return
     o.refuse_ranks("say --device mpi, so that they share the work, or leave mpiexec out")
     request = ask()

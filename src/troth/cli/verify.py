@@ -57,13 +57,13 @@ def verify(
         raise TrothError("-: mates and pairs come from a file, standard input is for the graph; ./- is a file")
     promised, worth = algorithm is not None and promises_dominance(algorithm), o.read_reward(reward)
     if device == "mpi":
-        o.refuse_reading(reading)
         o.refuse_costs(reading.maximize, reward)
         if threads is not None:
             raise TrothError("--threads is for --device cpu: a rank checks its part by one thread")
-        from troth.cli._mpi import verify_on_ranks
+        from troth.cli._mpi import GraphOnRanks, verify_on_ranks
 
-        ok = verify_on_ranks(graph, mates, certify, promised, partition or "block", json)
+        source = GraphOnRanks(graph, reading, seed, partition or "block")
+        ok = verify_on_ranks(source, mates, certify, promised, json)
     elif device not in ("cpu", "auto"):
         raise TrothError(f"--device {device}: mates files are checked on cpu or mpi")
     elif partition is not None:

@@ -1,8 +1,8 @@
 """The cluster: one matching by many processes, each with a part of the graph.
 
-``load`` and ``from_graph`` give every rank its part, ``match`` matches, ``verify`` checks and certifies; all ranks call
-each of them together. The mates equal those of every other deterministic engine, for any number of ranks and any
-partition.
+``load``, ``from_graph`` and ``scatter`` give every rank its part, ``match`` matches, ``verify`` checks and certifies;
+all ranks call each of them together. The mates equal those of every other deterministic engine, for any number of ranks
+and any partition.
 
 >>> import troth.mpi                                                            # doctest: +SKIP
 >>> g = troth.mpi.load("rmat:scale=20", partition="block")                      # doctest: +SKIP
@@ -13,6 +13,7 @@ partition.
 from troth.mpi.checking import verify
 from troth.mpi.loading import from_graph, load
 from troth.mpi.result import DistMatching, match
+from troth.mpi.scattering import scatter
 from troth.ranks.graph import DistGraph
 from troth.ranks.job import agreeing, ending_the_job, launched_rank, launcher, world
 
@@ -26,6 +27,7 @@ __all__ = [
     "launcher",
     "load",
     "match",
+    "scatter",
     "verify",
     "world",
 ]

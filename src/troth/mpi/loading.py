@@ -1,4 +1,4 @@
-"""Loading a graph so that no rank ever holds the whole: ``.csr`` folders by rows, families generated in place.
+"""Loading a graph, where that can be so that no rank ever holds the whole: ``.csr`` folders, families made in place.
 
 - A ``.csr`` folder is mapped; a rank reads its own rows and a logarithmic number of ``indptr``'s entries. Every entry
   that is read is checked; that the two directions agree is checked by a fingerprint, summed over the ranks.
@@ -6,8 +6,10 @@
 - Drawn families (rmat, erdos-renyi, bipartite, hubs): edge number e is a function of (seed, e). Every rank draws its
   share of the numbers and sends both directions of each edge to the owners, in bulk; repeats meet at the owner.
 - Weights are functions of the two ends, so each rank weighs its own rows.
+- Everything else is read by rank 0, through the gate, and dealt out (``scattering.py``): other files, other families,
+  and what is not taken as it is (``weights="abs"``, ``symmetrize`` and the like).
 
-The result is the graph that ``troth.generate`` makes, row by row and bit for bit.
+The result is the graph that ``troth.read`` makes, row by row and bit for bit.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from troth.api.opening import read
 from troth.errors import TrothError
 from troth.families.host import DRAWS, lattice_row
 from troth.families.spec import FamilyRequest, is_spec, read_request, split_spec
@@ -33,6 +36,7 @@ from troth.io.csr import CSR, open_csr
 from troth.kernels.jit import kernel
 from troth.kernels.team import CALLER, run_team
 from troth.mpi.partitioning import Owners, make_partition
+from troth.mpi.scattering import scattered_graph
 from troth.order import PRIORITY_BITS, mix64, weight_bits
 from troth.ranks.exchange import reduce, scatter_to_owners, starts_of
 from troth.ranks.graph import DistGraph, assemble, places_of, take_rows
@@ -41,50 +45,93 @@ from troth.ranks.partition import Blocks, Partition, balanced_blocks, even_block
 
 BUCKETS = 1 << 16  # of vertices, for the balance of drawn families
 BATCH = 1 << 20  # edges that a rank draws and sends away at once
+WHOLE = ("rgg", "delaunay")  # families whose edges depend on all points
 
 Rows = tuple[np.ndarray, np.ndarray]  # indptr and the ends of the own rows
 
 
-def load(source: str | os.PathLike[str], *, comm: Any = None, partition: Owners = "block") -> DistGraph:
+def load(
+    source: str | os.PathLike[str],
+    *,
+    comm: Any = None,
+    partition: Owners = "block",
+    weights: str = "keep",
+    symmetrize: str | None = None,
+    base: int | None = None,
+    seed: int = 0,
+    columns: tuple[str, ...] | None = None,
+    weight: str | None = None,
+    maximize: bool | None = None,
+    format: str | None = None,
+) -> DistGraph:
     """The part of a graph that this rank owns; all ranks together.
 
     Parameters
     ----------
     source : str or path
-        A ``.csr`` folder, or a family such as ``grid:rows=1000,cols=1000``.
+        What ``troth.read`` takes: a ``.csr`` folder, a family such as ``grid:rows=1000,cols=1000``, or any other file.
     comm : mpi4py.MPI.Comm, optional
         All processes where none is given.
     partition : str, path or ndarray, optional
-        "block" (balanced by edges), "hash", "metis" (``.csr`` only), a file of owners, or the array of owners.
+        "block" (balanced by edges), "hash", "metis" (not of families made in parts), a file of owners, or the array of
+        owners.
+    weights : str, optional
+        As in ``troth.read``, and so are the others.
+    symmetrize : str, optional
+        What to do with a matrix whose two directions differ.
+    base : int, optional
+        The number of the first vertex in a table, 0 or 1.
+    seed : int, optional
+        For random weights.
+    columns : tuple of str, optional
+        Names of a table's source, target and weight columns.
+    weight : str, optional
+        Name of a table's weight column alone.
+    maximize : bool, optional
+        True, to be said where a column's name means a cost. Ranks have weights alone: False is refused.
+    format : str, optional
+        The format, in place of the extension.
 
     Returns
     -------
     DistGraph
+
+    Notes
+    -----
+    Of a ``.csr`` folder every rank reads its own rows, and of most families it makes them: then no rank ever holds the
+    whole graph. Anything else, and options that change the weights, are for rank 0, which reads the graph as
+    ``troth.read`` does, needs room for all of it, and sends the others their rows.
     """
     comm = world() if comm is None else comm
+    changes: dict[str, Any] = {"weights": weights, "symmetrize": symmetrize, "base": base, "columns": columns}
+    changes |= {"weight": weight, "format": format}
     with ending_the_job(comm):
         with agreeing(comm):
             if not isinstance(source, (str, os.PathLike)):
                 kind = type(source).__name__
-                raise TrothError(f"troth.mpi.load takes a .csr folder or a family, not a {kind}: from_graph takes that")
+                raise TrothError(f"troth.mpi.load takes a file or a family, not a {kind}: scatter takes that")
+            if maximize is False:
+                raise TrothError('ranks have weights, not costs: troth.match(g, device="mpi", maximize=False) has them')
             source = os.fspath(source)
-            check_source(source)
+            split = is_read_in_parts(source, changes)
+        if not split:
+            return scattered_graph(comm, partition, lambda: read(source, seed=seed, maximize=maximize, **changes))
         return _from_family(source, comm, partition) if is_spec(source) else _from_csr(source, comm, partition)
 
 
-def check_source(source: str) -> None:
-    """Refuse what has to be converted first."""
-    if is_spec(source):
-        family, words = split_spec(source)
-        if "device" in words:
-            raise TrothError(f"{source}: under MPI every rank makes its part on the CPU: leave device out")
-        asked = read_request(family, **words)
-        if asked.family in ("rgg", "delaunay"):
-            raise TrothError(f"{family} is not generated in parts: troth generate {family} ... -o graph.csr first")
-        if RULES[asked.weights].code == INCREASING:
-            raise TrothError("weights=increasing are ranks among all edges: troth generate ... -o graph.csr first")
-    elif Path(source).suffix != ".csr":
-        raise TrothError(f"{source}: MPI ranks read .csr folders and families: troth convert {source} graph.csr first")
+def is_read_in_parts(source: str, changes: dict[str, Any]) -> bool:
+    """Whether every rank can read or make its own rows: of a ``.csr`` folder, or of most families, as they are.
+
+    ``changes`` are options of ``read``.
+    """
+    as_it_is = all(value in (None, "keep") for value in changes.values())
+    if not is_spec(source):
+        return as_it_is and Path(source).suffix == ".csr"
+    family, words = split_spec(source)
+    if "device" in words:
+        raise TrothError(f"{source}: under MPI every rank makes its part on the CPU: leave device out")
+    asked = read_request(family, **words)
+    return as_it_is and asked.family not in WHOLE and RULES[asked.weights].code != INCREASING
 
 
 def from_graph(graph: Graph, *, comm: Any = None, partition: Owners = "block") -> DistGraph:

@@ -22,8 +22,8 @@ Departures: (a) a candidate of u is unmatched *or matched with u*; (b) mate and 
 is read after mate_u was published: if it is matched elsewhere, u looks again; (d) a queue is reset, by
 compare-and-swap, only when all that was reserved has been read: a slot that is reserved and still holds -1 is not lost.
 A poster that finds no room gives the reservation back, and drains its own queue until there is room or the owner is
-done. myV is worked off in batches (``batch``), and notices are posted after each. ``transport=p2p`` sends them as
-messages (``notify.py``).
+done. myV is worked off in batches, and notices are posted after each; ``batch=1`` is the report's grain.
+``transport=p2p`` sends them as messages (``notify.py``).
 
 Invariant: as in ``sync_notify.py``. There is no barrier and no collective in the loop.
 """
@@ -95,7 +95,7 @@ class AsyncQueue(NoticeQueue):
             while len(self.kept[slot]):
                 missing = self.reserve(slot)
                 if not missing:
-                    break
+                    continue
                 self.add(owner, -missing)
                 # Read the count: to raise it again in vain would keep it above what the owner has read.
                 while len(self.kept[slot]):

@@ -11,9 +11,10 @@ Reference: A. Thorsen and P. Merkey, CS-TR-10-02, Michigan Technological Univers
             else if mate_v = u: matched_u <- true, and u leaves myV
 
 Departures: (a) a candidate of u is unmatched *or matched with u*; (b) mate and matched are one word. h is asked anew
-only when the mate is matched elsewhere, which is all that can change its answer. Mates are polled in bulk, one
-request an owner, by accumulate operations, since their owners write meanwhile; every poll enters MPI, so that targets
-make progress. There is no barrier and no collective in the loop.
+only when the mate is matched elsewhere, which is all that can change its answer. Mates are polled in bulk, a few
+requests an owner, by accumulate operations, since their owners write meanwhile; every poll enters MPI, so that targets
+make progress. With ``batch=1`` every mate is read by a request of its own, which is waited for, as a reference of the
+report is. There is no barrier and no collective in the loop.
 
 Invariant: words move forward, so what an old word says of u's candidates remains true until it is read again.
 """
@@ -31,10 +32,10 @@ from troth.ranks.rows import part_of
 from troth.ranks.shared import Words
 
 
-def run(graph: DistGraph, order: Order, context: Context) -> Result:
+def run(graph: DistGraph, order: Order, context: Context, *, batch: int = 0) -> Result:
     """The engine; see ``contract.py``."""
     comm, part, owned = context.comm, part_of(graph), graph.owned
-    shared = Words(graph, comm)
+    shared = Words(graph, comm, batch)
     word, mate = shared.word, np.full(owned, -1, np.int32)
     some, backoff = np.empty(owned, np.int32), Backoff(comm)
 

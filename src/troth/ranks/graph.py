@@ -9,7 +9,7 @@ Memory of a rank: its share of the edges, its own vertices and its ghosts; nothi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,10 @@ class DistGraph:
         The own vertices that neighbour i has as ghosts, in the order in which it has them.
     weight_range : tuple of int
         Least, greatest and union of all weight bits, the same on all ranks.
+    notes : dict
+        What reading the graph dropped or merged, as in ``Graph``; on rank 0, where that read it for all.
+    ids : ndarray or None
+        The names of all vertices, as in ``Graph``; on rank 0, where that read the graph for all.
     """
 
     comm: Any
@@ -64,6 +68,8 @@ class DistGraph:
     boundary: np.ndarray
     boundary_starts: np.ndarray
     weight_range: tuple[int, int, int]
+    notes: dict[str, int] = field(default_factory=dict)
+    ids: np.ndarray | None = None
 
     def __repr__(self) -> str:
         part = f"rank {self.comm.rank} of {self.comm.size}: {self.owned} own, {len(self.ghost_owner)} ghosts"
@@ -231,11 +237,16 @@ def gather_rows(own, begins, values, starts, rows):
             rows[e] = values[e + shift]
 
 
-def take_rows(comm: Any, n: int, partition: Partition, own: np.ndarray, graph: Any) -> DistGraph:
-    """The part of a graph or of mapped CSR arrays: only the own rows are read."""
+def own_rows(own: np.ndarray, graph: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rows of these vertices, of a graph or of mapped CSR arrays: where each begins, the ends, and the weights."""
     indptr, weights = graph.indptr, graph.weights
     starts = starts_of(np.asarray(indptr[own + np.int64(1)] - indptr[own]))
     ends, held = np.empty(starts[-1], np.int32), np.empty(starts[-1], weights.dtype)
     gather_rows(own, indptr, graph.indices, starts, ends)
     gather_rows(own, indptr, weight_bits(weights), starts, weight_bits(held))
-    return assemble(comm, n, partition, own, starts, ends, held)
+    return starts, ends, held
+
+
+def take_rows(comm: Any, n: int, partition: Partition, own: np.ndarray, graph: Any) -> DistGraph:
+    """The part of a graph or of mapped CSR arrays: only the own rows are read."""
+    return assemble(comm, n, partition, own, *own_rows(own, graph))

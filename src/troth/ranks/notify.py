@@ -10,6 +10,9 @@ is publish, flush, read, for one vertex or for a batch.
 Transports: ``NoticeQueue`` is the report's, a queue in a window of its owner; the words are read one-sidedly. ``Mail``
 does without windows: a notice carries the word of the one because of whom it is sent, and goes to everyone concerned,
 since nobody can look whether it is needed.
+
+Grain: a batch of vertices is worked off at once, its remote words are read and its notices are posted in bulk. With
+``batch=1`` it is one vertex, and each remote word and each notice goes by itself, as the report's references do.
 """
 
 from __future__ import annotations
@@ -34,8 +37,9 @@ class Rank:
 
     def __init__(self, graph: DistGraph, order: Order, comm: Any, transport: str, batch: int) -> None:
         self.graph, self.order, self.part, self.batch = graph, order, part_of(graph), batch
+        self.fine = int(batch == 1)  # one word, one notice; 0: all that there are
         self.pushes = transport == "p2p"
-        self.shared = None if self.pushes else Words(graph, comm)
+        self.shared = None if self.pushes else Words(graph, comm, self.fine)
         self.word = np.full(len(graph.globals), shared.FREE, np.int64) if self.shared is None else self.shared.word
         self.mate = np.full(graph.owned, -1, np.int32)
         self.lists = steps.new_lists(graph.owned, graph.crossing)
@@ -145,12 +149,15 @@ class NoticeQueue(Window):
                 self.kept[slot] = np.unique(np.append(self.kept[slot], places[cuts[slot] : cuts[slot + 1]]))
 
     def reserve(self, slot: int) -> int:
-        """Raise the owner's count and write what fits; returns how many found no room. They stay prepared."""
-        owner, places = int(self.rank.graph.neighbours[slot]), self.kept[slot]
+        """Raise the owner's count and write what fits; returns how many found no room. They stay prepared.
+
+        Takes all that are prepared for this owner, or one of them.
+        """
+        owner, places = int(self.rank.graph.neighbours[slot]), self.kept[slot][: self.rank.fine or None]
         first = self.add(owner, len(places))
         room = max(0, min(len(places), self.capacities[owner] - first))
         self.write(owner, SLOTS + first, places[:room])
-        self.kept[slot] = places[room:]
+        self.kept[slot] = self.kept[slot][room:]
         self.full += room < len(places)
         return len(places) - room
 

@@ -19,10 +19,10 @@ Reference: A. Thorsen and P. Merkey, CS-TR-10-02, Michigan Technological Univers
 
 Departures: (a) a candidate of u is unmatched *or matched with u*; (b) mate and matched are one word, and a remote mate
 is read after mate_u was published: if it is matched elsewhere, u looks again; (c) the shared set S is a sum over the
-ranks. myV is worked off in batches, so that remote words are read in bulk. What finds no room in an owner's queue stays
-prepared for the next round. Words are published and read between the same two barriers, hence by accumulate operations;
-a notice goes by a plain put into a slot that was reserved for it. ``transport=p2p`` sends the notices as messages, with
-the words that they are about (``notify.py``).
+ranks. myV is worked off in batches, so that remote words are read in bulk; ``batch=1`` is the report's grain. What
+finds no room in an owner's queue stays prepared for the next round. Words are published and read between the same two
+barriers, hence by accumulate operations; a notice goes by a plain put into a slot that was reserved for it.
+``transport=p2p`` sends the notices as messages, with the words that they are about (``notify.py``).
 
 Invariant: an unmatched vertex that is not in myV wants a neighbour that is unmatched, or a notice about it is prepared
 or in a queue.
@@ -71,7 +71,7 @@ class SyncQueue(NoticeQueue):
     def exchange(self) -> int:
         """Post all prepared notifications; barrier; read all and append to myV. Returns how many found no room."""
         self.prepare()
-        left = sum(self.reserve(slot) for slot in range(len(self.kept)) if len(self.kept[slot]))
+        left = sum(self._post(slot) for slot in range(len(self.kept)))
         barrier(self.comm)
         self.window.Sync()
         came = min(int(self.memory[COUNT]), self.capacity)
@@ -79,6 +79,12 @@ class SyncQueue(NoticeQueue):
         self.memory[COUNT] = 0
         self.window.Sync()
         return left  # the sum over the ranks that follows is the second barrier
+
+    def _post(self, slot: int) -> int:
+        """Until nothing is prepared for this owner, or no room is left; returns how many stay prepared."""
+        while len(self.kept[slot]) and not self.reserve(slot):
+            pass
+        return len(self.kept[slot])
 
 
 class SyncMail(Mail):

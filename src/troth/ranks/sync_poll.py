@@ -14,7 +14,8 @@ CS-TR-10-02, Michigan Technological University 2010, Algorithm 3. It reads:
     until all myV are empty
 
 Departures: (c) the shared set S, whose reset races with its test, is a sum over the ranks. Remote mates are read in
-bulk, by one plain get an owner: while mates are compared, only matched is written, and the other way round.
+bulk, by one plain get an owner: while mates are compared, only matched is written, and the other way round. With
+``batch=1`` every remote word is a get of its own, which is waited for, as a reference of the report is.
 
 Invariant: a vertex that is in myV is unmatched and wants its heaviest unmatched neighbour of the round before.
 """
@@ -32,10 +33,10 @@ from troth.ranks.rows import part_of
 from troth.ranks.shared import MATCHED, MATE, SteadyWords
 
 
-def run(graph: DistGraph, order: Order, context: Context) -> Result:
+def run(graph: DistGraph, order: Order, context: Context, *, batch: int = 0) -> Result:
     """The engine; see ``contract.py``."""
     comm, part, owned = context.comm, part_of(graph), graph.owned
-    shared = SteadyWords(graph, comm)
+    shared = SteadyWords(graph, comm, batch)
     word, mate = shared.word, np.full(owned, -1, np.int32)
     some, matched = np.empty(owned, np.int32), np.empty(owned, np.int32)
 
