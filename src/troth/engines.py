@@ -166,7 +166,7 @@ TABLE: tuple[Engine, ...] = (
         dominant=False,
         options=AUCTION,
     ),
-    Engine("local-random", "cpu", "troth.cpu.local:run_random", "random order, random free neighbour", dominant=False),
+    Engine("local-random", "cpu", "troth.cpu.local:run_random", "random order, first free neighbour", dominant=False),
     Engine(
         "local-weighted", "cpu", "troth.cpu.local:run_weighted", "random order, heaviest free neighbour", dominant=False
     ),
