@@ -29,7 +29,8 @@ QUESTION = (
 METHOD = (
     "As in the talk, results are averages over 32 random numberings of the vertices, and times are of matching alone: "
     "neither the numbering nor the sort into a random order is counted. Local greedy matching, which visits vertices "
-    "in random order and takes the first or the heaviest free neighbour, and global greedy matching, which sorts the edges, run on one thread; "
+    "in random order and takes the first or the heaviest free neighbour, and global greedy matching, which sorts the "
+    "edges, run on one thread; "
     "blue-red runs on all threads, and on the GPU where there is one. The fraction that one round matches is measured "
     "over p on random graphs: on large ones of average degrees 4, 16 and 64, and on many copies of small ones of a "
     "given density. It is compared with the talk's formula for large graphs, with its formula for n vertices of "

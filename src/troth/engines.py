@@ -148,7 +148,13 @@ TABLE: tuple[Engine, ...] = (
         "queue of matched vertices, Preis; Manne and Bisseling",
         options={"presort": PRESORT},
     ),
-    Engine("handshake", "cpu", "troth.cpu.handshake:run", "rounds of mutual strongest neighbours"),
+    Engine(
+        "handshake",
+        "cpu",
+        "troth.cpu.handshake:run",
+        "rounds of mutual strongest neighbours",
+        options={"packed": Option(False, switch, "the six kernels of the course project, on packed lists of edges")},
+    ),
     Engine("greedy", "cpu", "troth.cpu.greedy:run", "edges in decreasing order"),
     Engine(
         "blue-red",

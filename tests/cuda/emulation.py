@@ -47,6 +47,8 @@ fake_cupy = SimpleNamespace(
     zeros=lambda shape, dtype: array_of(np.zeros(shape, dtype)),
     full=lambda shape, value, dtype: array_of(np.full(shape, value, dtype)),
     asarray=lambda array: array_of(np.array(array)),
+    empty_like=lambda array: array_of(np.empty_like(array)),
+    cuda=SimpleNamespace(Event=lambda: SimpleNamespace(record=lambda: None), get_elapsed_time=lambda start, stop: 0.0),
 )
 
 

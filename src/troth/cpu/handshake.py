@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.contract import Context, Result
+from troth.cpu.handshake_kernels import run_packed
 from troth.graph import Graph
 from troth.kernels.atomics import load
 from troth.kernels.jit import kernel
@@ -143,8 +144,10 @@ def strongest(graph: Graph, order: Order, threads: int | None = None) -> np.ndar
     return found
 
 
-def run(graph: Graph, order: Order, context: Context) -> Result:
+def run(graph: Graph, order: Order, context: Context, *, packed: bool = False) -> Result:
     """The engine; see ``contract.py``. ``counts["edges"]`` are the edges left after each round."""
+    if packed:
+        return run_packed(graph, order, context)
     n, rows = graph.n, rows_of(graph)
     threads = thread_count(context.threads, n + len(graph.indices))
     clock = [perf_counter()]

@@ -44,7 +44,7 @@ def first_free(rows, u, mate):
 
 @kernel
 def visit_vertices(worker, cursor, chunk, rows, order, weighted, visit, mate):
-    """Each vertex, if it is free, takes the heaviest or the first free neighbour; returns the scans and entries read."""
+    """Each vertex, if it is free, takes the heaviest or the first free neighbour; returns scans and reads."""
     n = np.uint64(len(visit))
     scans = read = 0
     for first, last in chunks(cursor, chunk, len(visit)):
