@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -197,6 +197,7 @@ TABLE: tuple[Engine, ...] = (
                 "rounds in which synclb and hybrid spread the load over a block's warps",
                 GPU_SUITOR_VARIANTS,
             ),
+            "presort": replace(PRESORT, variants=("auto", "plain")),
         },
     ),
     Engine(
@@ -204,6 +205,7 @@ TABLE: tuple[Engine, ...] = (
         "cuda",
         "troth.cuda.locally_dominant:run",
         "one GPU thread for each vertex, queue of matched vertices",
+        options={"presort": PRESORT},
     ),
     Engine(
         "handshake",

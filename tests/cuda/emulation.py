@@ -48,6 +48,7 @@ fake_cupy = SimpleNamespace(
     full=lambda shape, value, dtype: array_of(np.full(shape, value, dtype)),
     asarray=lambda array: array_of(np.array(array)),
     empty_like=lambda array: array_of(np.empty_like(array)),
+    lexsort=np.lexsort,
     cuda=SimpleNamespace(Event=lambda: SimpleNamespace(record=lambda: None), get_elapsed_time=lambda start, stop: 0.0),
 )
 
