@@ -174,10 +174,10 @@ def run(graph: Graph, order: Order, context: Context, *, packed: bool = False) -
             r += 1
     clock.append(perf_counter())
 
-    packed = np.zeros((threads, r), np.int64)
-    run_team(count_packed, n, threads, rows, work.matched_in, packed)
+    dropped = np.zeros((threads, r), np.int64)
+    run_team(count_packed, n, threads, rows, work.matched_in, dropped)
     clock.append(perf_counter())
-    edges = graph.m - packed.sum(axis=0).cumsum()
+    edges = graph.m - dropped.sum(axis=0).cumsum()
     scans, read = (sum(column) for column in zip(*counts, strict=True))
     seconds = {name: clock[i + 1] - clock[i] for i, name in enumerate(("strongest", "rounds", "count"))}
     found = {"rounds": r, "edges": edges.tolist(), "scans": scans, "edges_read": read, "threads": threads}

@@ -24,6 +24,7 @@ from troth.kernels.jit import kernel
 from troth.kernels.team import chunks, run_team, thread_count
 from troth.order import Order, priority, weight_bits
 
+Array = np.ndarray
 KERNELS = ("scan", "collate", "check", "mark", "sum", "pack")
 WIDE = 2**31  # edges; sums of so many need 64 bits
 
@@ -100,7 +101,15 @@ def pack_pass(worker, cursor, chunk, old_src, old_dst, old_bits, edge_map, new_s
 
 
 def strongest_neighbour_scan(
-    src, old_dst, new_dst, old_weight, new_weight, made_changes, distance, order: Order, threads: int = 1
+    src: Array,
+    old_dst: Array,
+    new_dst: Array,
+    old_weight: Array,
+    new_weight: Array,
+    made_changes: Array,
+    distance: int,
+    order: Order,
+    threads: int = 1,
 ) -> None:
     """One pass of the segment scan; sets ``made_changes[0]`` to 1 if and only if a destination changed."""
     old, new = weight_bits(old_weight), weight_bits(new_weight)
@@ -108,27 +117,36 @@ def strongest_neighbour_scan(
         made_changes[0] = 1
 
 
-def collate_segments(src, scan_result, output, threads: int = 1) -> None:
+def collate_segments(src: Array, scan_result: Array, output: Array, threads: int = 1) -> None:
     """``output[v]`` becomes the scan's result at the end of v's segment; others keep what they have."""
     run_team(collate_pass, len(src), threads, src, scan_result, output)
 
 
-def check_handshaking(strong_neighbour, matches, threads: int = 1) -> None:
+def check_handshaking(strong_neighbour: Array, matches: Array, threads: int = 1) -> None:
     """Match the unmatched vertices that point at each other."""
     run_team(check_pass, len(matches), threads, strong_neighbour, matches)
 
 
-def mark_filter_edges(src, dst, matches, keep_edges, threads: int = 1) -> None:
+def mark_filter_edges(src: Array, dst: Array, matches: Array, keep_edges: Array, threads: int = 1) -> None:
     """1 for the edges whose ends are unmatched, else 0; ``keep_edges`` may be longer, and the rest is left."""
     run_team(mark_pass, len(src), threads, src, dst, matches, keep_edges)
 
 
-def exclusive_prefix_sum(old_sum, new_sum, distance, threads: int = 1) -> None:
+def exclusive_prefix_sum(old_sum: Array, new_sum: Array, distance: int, threads: int = 1) -> None:
     """One pass of the sum."""
     run_team(sum_pass, len(new_sum), threads, old_sum, distance, new_sum)
 
 
-def pack_graph(new_src, old_src, new_dst, old_dst, new_weight, old_weight, edge_map, threads: int = 1) -> None:
+def pack_graph(
+    new_src: Array,
+    old_src: Array,
+    new_dst: Array,
+    old_dst: Array,
+    new_weight: Array,
+    old_weight: Array,
+    edge_map: Array,
+    threads: int = 1,
+) -> None:
     """Move the edges that are kept to where ``edge_map``, which has one item more than there are edges, says."""
     old, new = weight_bits(old_weight), weight_bits(new_weight)
     run_team(pack_pass, len(old_src), threads, old_src, old_dst, old, edge_map, new_src, new_dst, new)
@@ -137,7 +155,7 @@ def pack_graph(new_src, old_src, new_dst, old_dst, new_weight, old_weight, edge_
 # ---- their use ----
 
 
-def scan(src, dst, weight, order: Order, threads: int) -> tuple[np.ndarray, int]:
+def scan(src: Array, dst: Array, weight: Array, order: Order, threads: int) -> tuple[np.ndarray, int]:
     """The segment scan: distances 1, 2, 4, ... until a pass changes nothing. Returns the result and the passes."""
     made_changes = np.zeros(1, np.int32)
     new, old = ((np.empty_like(dst), np.empty_like(weight)) for _ in range(2))
@@ -151,7 +169,7 @@ def scan(src, dst, weight, order: Order, threads: int) -> tuple[np.ndarray, int]
     return dst, done + 1
 
 
-def sum_up(keep, spare, threads: int) -> np.ndarray:
+def sum_up(keep: Array, spare: Array, threads: int) -> np.ndarray:
     """The exclusive prefix sum: distances 0, 1, 2, 4, ...; uses up both arrays."""
     distance = 0
     while distance < len(keep):

@@ -22,7 +22,7 @@ from troth.kernels.launch import WARP, WORDS, DeviceClock, bits_of, launch, load
 from troth.order import ORDER_CONSTANTS as CONSTANTS
 from troth.order import Order, as_argument, for_order
 
-PROGRAMS = {
+PROGRAMS: dict[Any, tuple[str, ...]] = {
     **{("sort", word): (f"list_keys<{word}>",) for word in WORDS.values()},
     **{("suitor", word): (f"walk_suitors<{word}>", "read_suitors") for word in WORDS.values()},
     "locally-dominant": ("walk_all", "walk_queue"),
