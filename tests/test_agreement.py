@@ -29,6 +29,7 @@ THREADS = (1, 2, 3, 8)
 # Options worth a case of their own, by the option's name; the case without options comes first.
 VARIANTS = {
     "presort": [{"presort": True}],
+    "packed": [{"packed": True}],
     "variant": [
         {"variant": "nosync"},
         {"variant": "synclb", "threads_per_block": 192, "vertices_per_warp": 33},

@@ -18,6 +18,7 @@ PAPERS = (
     "runtimes",
     "speedups",
     "variants",
+    "balance",
     "tuning",
     "blue-red",
     "handshake",

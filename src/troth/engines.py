@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -150,7 +150,13 @@ TABLE: tuple[Engine, ...] = (
         "queue of matched vertices, Preis; Manne and Bisseling",
         options={"presort": PRESORT},
     ),
-    Engine("handshake", "cpu", "troth.cpu.handshake:run", "rounds of mutual strongest neighbours"),
+    Engine(
+        "handshake",
+        "cpu",
+        "troth.cpu.handshake:run",
+        "rounds of mutual strongest neighbours",
+        options={"packed": Option(False, switch, "the six kernels of the course project, on packed lists of edges")},
+    ),
     Engine("greedy", "cpu", "troth.cpu.greedy:run", "edges in decreasing order"),
     Engine(
         "blue-red",
@@ -168,7 +174,7 @@ TABLE: tuple[Engine, ...] = (
         dominant=False,
         options=AUCTION,
     ),
-    Engine("local-random", "cpu", "troth.cpu.local:run_random", "random order, random free neighbour", dominant=False),
+    Engine("local-random", "cpu", "troth.cpu.local:run_random", "random order, first free neighbour", dominant=False),
     Engine(
         "local-weighted", "cpu", "troth.cpu.local:run_weighted", "random order, heaviest free neighbour", dominant=False
     ),
@@ -193,6 +199,7 @@ TABLE: tuple[Engine, ...] = (
                 "rounds in which synclb and hybrid spread the load over a block's warps",
                 GPU_SUITOR_VARIANTS,
             ),
+            "presort": replace(PRESORT, variants=("auto", "plain")),
         },
     ),
     Engine(
@@ -200,6 +207,7 @@ TABLE: tuple[Engine, ...] = (
         "cuda",
         "troth.cuda.locally_dominant:run",
         "one GPU thread for each vertex, queue of matched vertices",
+        options={"presort": PRESORT},
     ),
     Engine(
         "handshake",

@@ -25,7 +25,7 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.graph import Graph
-from troth.order import CHOOSE, COLOUR, PROPOSE, VISIT, Order, hash_int, priorities
+from troth.order import COLOUR, PROPOSE, VISIT, Order, hash_int, priorities
 from troth.words import BEST_P
 
 Edge = tuple[int, int]
@@ -190,11 +190,11 @@ def blue_red(
 def local(graph: Graph, order: Order, seed: int = 0, mode: str = "random") -> np.ndarray:
     """The serial baselines ``local-random`` and ``local-weighted``: vertices one by one, each takes a free neighbour.
 
-    Vertices come in ascending order of (``hash_int(seed, VISIT, v)``, v). A free vertex u takes the free neighbour v
-    with the largest ``hash_int(seed, CHOOSE, u, v)`` (equal ones by the smaller id) or the largest (w, priority).
-    Maximal.
+    Vertices come in ascending order of (``hash_int(seed, VISIT, v)``, v). A free vertex takes the first free neighbour
+    of its row, which is that of the smallest id ("random": the order of the vertices is all that is), or the one with
+    the largest (w, priority) ("weighted"). Maximal.
     """
-    choose = _chooser(mode, graph, order, partial(hash_int, seed, int(CHOOSE)))
+    choose = _chooser(mode, graph, order, lambda u, v: 0)
     row = rows(graph)
     mate: dict[int, int] = {}
     for u in sorted(range(graph.n), key=lambda v: (hash_int(seed, int(VISIT), v), v)):

@@ -118,6 +118,11 @@ static unsigned emu_ballot(int line, bool x) {
     for (int i = 0; i < 32; ++i) mask |= (unsigned)(s[i] != 0) << i;
     return mask;
 }
+static int emu_any(int value, int line) {
+    auto s = emu_meet(team->block, threadIdx.x, blockDim.x, value != 0, line);
+    for (unsigned i = 0; i < blockDim.x; ++i) if (s[i]) return 1;
+    return 0;
+}
 #define __shfl_sync(M, V, F) emu_shuffle(__LINE__, V, F)
 #define __shfl_xor_sync(M, V, F) emu_shuffle(__LINE__, V, (int)(threadIdx.x % 32) ^ (int)(F))
 #define __shfl_up_sync(M, V, F) emu_up(__LINE__, V, F)
@@ -125,6 +130,7 @@ static unsigned emu_ballot(int line, bool x) {
 #define __any_sync(M, V) (emu_ballot(__LINE__, V) != 0)
 #define __syncwarp() emu_warp(0, __LINE__)
 #define __syncthreads() emu_meet(team->block, threadIdx.x, blockDim.x, 0, __LINE__)
+#define __syncthreads_or(V) emu_any(V, __LINE__)
 #define __threadfence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define __nanosleep(T) (emu_yield(), std::this_thread::yield())
 

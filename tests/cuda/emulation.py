@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import re
 import subprocess
 import tempfile
 from contextlib import ExitStack, contextmanager
@@ -21,6 +22,7 @@ import numpy as np
 
 from troth.kernels.launch import OPTIONS, source
 
+SHARED = 49152  # bytes, as a GPU gives without being asked
 HEADER = Path(__file__).with_name("emulation.hpp")
 FLAGS = ("-std=gnu++17", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-pthread")
 
@@ -47,6 +49,9 @@ fake_cupy = SimpleNamespace(
     zeros=lambda shape, dtype: array_of(np.zeros(shape, dtype)),
     full=lambda shape, value, dtype: array_of(np.full(shape, value, dtype)),
     asarray=lambda array: array_of(np.array(array)),
+    empty_like=lambda array: array_of(np.empty_like(array)),
+    lexsort=np.lexsort,
+    cuda=SimpleNamespace(Event=lambda: SimpleNamespace(record=lambda: None), get_elapsed_time=lambda start, stop: 0.0),
 )
 
 
@@ -91,7 +96,8 @@ class Kernel:
         count = getattr(library, f"emu_sizes_{number}")(sizes)
         self.name, self.sizes, self.kernel = name, sizes[:count], self
 
-    def __call__(self, grid, block, args, enable_cooperative_groups: bool = False) -> None:
+    def __call__(self, grid, block, args, enable_cooperative_groups: bool = False, shared_mem: int = 0) -> None:
+        assert shared_mem <= SHARED
         assert len(grid) == len(block) == 1
         assert grid[0] > 0, self.name
         blobs = [self.blob(arg) for arg in args]
@@ -118,6 +124,7 @@ class Kernel:
 def load(stem: str, expressions: tuple[str, ...], constants: tuple[str, ...]) -> tuple[Kernel, ...]:
     """``load`` of ``kernels/launch.py``."""
     text = source(stem).replace('#line 1 "', '\n#line 1 "')
+    text = re.sub(r"extern __shared__ (\w+) (\w+)\[\]", rf"__shared__ \1 \2[{SHARED} / sizeof(\1)]", text)
     # min, max and the like come from the header; nothing else is changed.
     lines = [f'#include "{HEADER}"', text]
     for i, name in enumerate(expressions):

@@ -77,6 +77,7 @@ def test_families(name):
         ("suitor", {"presort": True}),
         ("locally-dominant", {"presort": True}),
         ("blue-red", {"mode": "random", "p": 0.3}),
+        ("handshake", {"packed": True}),
         ("blue-red", {"rounds": 1}),
         ("auction", {"rounds": 1, "polish": 0}),
         ("auction", {"rounds": 2, "slack": 0}),
@@ -143,6 +144,22 @@ def test_hands_meet_before_they_match():
     assert (meeting.vertices[D].points, meeting.vertices[E].points) == (E, D)
     assert mates(meeting) == [-1] * 5
     assert mates(frames[frames.index(meeting) + 1]) == [-1, -1, -1, E, D]
+
+
+def test_packed_lists_show_the_arrays_of_figure_5():
+    """One round on the slides' example: d-e 10 is taken, and the edges a-b and a-c are packed."""
+    story = tell(letters(), "handshake", packed=True, ties="low")
+    told = [list(story.lines)[frame.line] for frame in story.frames[1:-1]]
+    assert told[:7] == ["repeat", "scan", "collate", "check", "mark", "sum", "pack"]
+    arrays = [{array.name: "".join(array.items) for array in frame.arrays} for frame in story.frames]
+    scanned, summed, packed = arrays[2], arrays[6], arrays[7]
+    assert (scanned["src"], scanned["dst"]) == ("aabcccddee", "bcaadececd")
+    assert scanned["strongestDst"] == scanned["dst"]  # the last of each segment is its strongest already
+    assert summed["keep_edges"] == "1111000000"
+    assert summed["new_indices"] == "0123444444"
+    assert (packed["new src"], packed["new dst"], packed["new weight"]) == ("aabc", "bcaa", "4545")
+    assert story.frames[1].arrays[0].shaded == (1, 1, 0, 1, 1, 1, 0, 0, 1, 1)
+    assert mates(story.frames[-1]) == [C, -1, A, E, D]
 
 
 def test_blue_proposes_to_red():

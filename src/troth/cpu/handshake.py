@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.contract import Context, Result
+from troth.cpu.handshake_kernels import run_packed
 from troth.graph import Graph
 from troth.kernels.atomics import compare_and_swap, load
 from troth.kernels.jit import kernel, spliced
@@ -202,12 +203,14 @@ def strongest(graph: Graph, order: Order, threads: int | None = None) -> np.ndar
     return found
 
 
-def run(graph: Graph, order: Order, context: Context) -> Result:
+def run(graph: Graph, order: Order, context: Context, *, packed: bool = False) -> Result:
     """The engine; see ``contract.py``.
 
     ``counts["edges"]`` are the edges left after each round, "visits" the vertices and entries that were visited to find
     who looks again.
     """
+    if packed:
+        return run_packed(graph, order, context)
     n, rows = graph.n, rows_of(graph)
     threads = thread_count(context.threads, n + len(graph.indices))
     clock = [perf_counter()]
@@ -242,10 +245,10 @@ def run(graph: Graph, order: Order, context: Context) -> Result:
             live, spare = spare, live
     clock.append(perf_counter())
 
-    packed = np.zeros((threads, r), np.int64)
-    run_team(count_packed, n, threads, rows, work.matched_in, packed)
+    dropped = np.zeros((threads, r), np.int64)
+    run_team(count_packed, n, threads, rows, work.matched_in, dropped)
     clock.append(perf_counter())
-    edges = graph.m - packed.sum(axis=0).cumsum()
+    edges = graph.m - dropped.sum(axis=0).cumsum()
     scans, read, visits = (sum(column) for column in zip(*counts, strict=True))
     seconds = {name: clock[i + 1] - clock[i] for i, name in enumerate(("strongest", "rounds", "count"))}
     found = {"rounds": r, "edges": edges.tolist(), "scans": scans, "edges_read": read, "visits": visits}

@@ -1,6 +1,6 @@
 """Suitor on a GPU: the paper's loop, a thread a vertex (``variant="plain"``), and troth's own kernels ("auto").
 
-The four variants of Naim et al. are in ``suitor_variants.py``.
+The four variants of Naim et al. are in ``suitor_variants.py``, their loop on sorted lists in ``presorted.py``.
 
 Reference: F. Manne and M. Halappanavar, IPDPS 2014; Md. Naim et al., HiPC 2015; ``cpu/suitor.py`` for the algorithm and
 why its result does not depend on any order of events.
@@ -33,6 +33,7 @@ import numpy as np
 from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.cuda import suitor_variants
+from troth.cuda.presorted import run_suitor
 from troth.graph import Graph
 from troth.kernels.launch import (
     WARP,
@@ -94,8 +95,11 @@ def run(
     threads_per_block: int = 128,
     vertices_per_warp: int = 8,
     balance_rounds: int | str = "adaptive",
+    presort: bool = False,
 ) -> Result:
     """The engine; see ``contract.py``."""
+    if presort:
+        return run_suitor(graph, order, context)
     if variant == "plain":
         return _run_plain(graph, order, context)
     if variant != "auto":

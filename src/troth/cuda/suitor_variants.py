@@ -7,8 +7,8 @@ A warp takes ``vertices_per_warp`` consecutive vertices. In a round all 32 lanes
 other; then each lane makes one vertex's offer; those who fail or are displaced are the warp's next round. The variants:
 
 - ``nosync``: each warp goes on alone;
-- ``synclb``: the warps of a block meet after every round, and in the first k rounds after the initial one a warp with
-  more than 1.25 times the average of waiting vertices gives to those that have less;
+- ``synclb``: the warps of a block meet after every round, and in the first k rounds after the initial one all get
+  equal numbers of waiting vertices, if one of them has over 25 per cent more or less than the average;
 - ``syncnolb``: the warps of a block meet after every round, and none gives;
 - ``hybrid``: as ``synclb`` for k rounds, then as ``nosync``.
 

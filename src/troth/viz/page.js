@@ -284,9 +284,31 @@ function emptiest(rank, labels) {
 let now = 0;
 let timer = null;
 
+// Arrays of the engine, one a row: [name, items, which are shaded].
+function showArrays(arrays) {
+  const box = $("arrays");
+  box.hidden = !arrays.length;
+  box.firstElementChild.replaceChildren(
+    ...arrays.map(([name, items, shaded]) => {
+      const row = document.createElement("tr");
+      const head = document.createElement("th");
+      head.scope = "row";
+      head.textContent = name;
+      const cells = items.map((item, i) => {
+        const cell = document.createElement("td");
+        cell.textContent = item;
+        cell.classList.toggle("shaded", Boolean(shaded[i]));
+        return cell;
+      });
+      row.append(head, ...cells);
+      return row;
+    }),
+  );
+}
+
 function show(index) {
   now = Math.max(0, Math.min(frames.length - 1, index));
-  const { line, caption, arrows } = frames[now];
+  const { line, caption, arrows, arrays } = frames[now];
   const state = states[now];
   const mate = (v) => state[v][1];
   state.forEach((values, v) => drawVertex(v, values));
@@ -304,6 +326,7 @@ function show(index) {
   });
   for (const arrow of arrows) drawArrow(...arrow);
   $("caption").textContent = caption;
+  showArrays(arrays ?? []);
   [...$("code").children].forEach((item, i) => {
     item.classList.toggle("lit", i === line);
     if (i === line) item.setAttribute("aria-current", "step");

@@ -123,9 +123,10 @@ def _frames(story: Story) -> list[dict]:
     """Every frame as its difference from the one before."""
     frames = []
     before: tuple[Vertex | None, ...] = (None,) * story.graph.n
-    for line, caption, vertices, arrows in story.frames:
+    for line, caption, vertices, arrows, arrays in story.frames:
         changed = {v: vertex for v, vertex in enumerate(vertices) if vertex != before[v]}
-        frames.append({"line": line, "caption": caption, "set": changed, "arrows": arrows})
+        shown = {"line": line, "caption": caption, "set": changed, "arrows": arrows}
+        frames.append(shown | {"arrays": arrays} if arrays else shown)
         before = vertices
     return frames
 

@@ -41,6 +41,14 @@ class Arrow(NamedTuple):
     kind: str = "ask"
 
 
+class Array(NamedTuple):
+    """An array of the engine, as a row below the picture; items of 1 in ``shaded`` have another background."""
+
+    name: str
+    items: Sequence[str]
+    shaded: Sequence[int] = ()
+
+
 class Frame(NamedTuple):
     """What is shown at one moment."""
 
@@ -48,6 +56,7 @@ class Frame(NamedTuple):
     caption: str
     vertices: tuple[Vertex, ...]
     arrows: tuple[Arrow, ...] = ()
+    arrays: tuple[Array, ...] = ()
 
 
 class Story:
@@ -80,6 +89,7 @@ class Story:
         current: Iterable[int] = (),
         candidate: Iterable[int] = (),
         arrows: Iterable[Arrow] = (),
+        arrays: Iterable[Array] = (),
     ) -> None:
         """Add a frame; ``line`` is a key of ``lines``."""
         current, candidate = {int(v) for v in current}, {int(v) for v in candidate}
@@ -94,7 +104,7 @@ class Story:
         state = zip(self.mate, self.points, self.note, self.colour, strict=True)
         vertices = tuple(Vertex(role(v), *values) for v, values in enumerate(state))
         line_number = list(self.lines).index(line) if line else -1
-        self.frames.append(Frame(line_number, caption, vertices, tuple(arrows)))
+        self.frames.append(Frame(line_number, caption, vertices, tuple(arrows), tuple(arrays)))
 
     def begin(self) -> None:
         """The first frame: nothing has happened."""

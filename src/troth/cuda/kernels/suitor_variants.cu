@@ -145,16 +145,19 @@ __device__ u32 play_round(const OrderedRows<W>& rows, u32 count, i32* mine, u64*
 
 // Spread the vertices of a block, loads[w] of them in warp w's part of `chunks`; returns this warp's new number.
 //
-// A warp with more than 1.25 times the average gives all above the average, rounded up; those below that take. What is
-// given fits: it is no more than what all warps lack, and nobody ends above the rounded average <= per_warp. Lane w
-// looks after warp w. The j-th vertex given is the j-th one taken; takers copy, each behind its own vertices. Givers
+// Loads may deviate from the average by 25 per cent, up or down (section 4). Where one deviates by more, every warp gets
+// its share: total / warps, and one more for each of the first total % warps. Shares add up to the total, so what some
+// give is what others lack, and a share fits: it is at most the average, rounded up, <= per_warp. Lane w looks after
+// warp w. The j-th vertex given is the j-th one taken; takers copy, each behind its own vertices. Givers
 // need not wait: they keep to the first vertices of their part, and the others are read from behind.
 __device__ inline u32 even_out(const u32* loads, u32 total, u32 warps, u32 warp, u32 per_warp, i32* chunks) {
     u32 lane = lane_id();
-    u32 average = (total + warps - 1) / warps;
-    u32 load = lane < warps ? loads[lane] : average;
-    u32 excess = load > average && 4 * load * warps > 5 * total ? load - average : 0;
-    u32 room = load < average ? average - load : 0;
+    u32 share = lane < warps ? total / warps + (lane < total % warps) : 0;
+    u32 load = lane < warps ? loads[lane] : 0;
+    bool deviates = lane < warps && (4 * load * warps > 5 * total || 4 * load * warps < 3 * total);
+    if (!__any_sync(FULL, deviates)) return __shfl_sync(FULL, load, warp);
+    u32 excess = load > share ? load - share : 0;
+    u32 room = load < share ? share - load : 0;
     u32 given = sum_up_to_lane(excess), taken = sum_up_to_lane(room);
     u32 all = __shfl_sync(FULL, given, WARP - 1);
     u32 last = min(__shfl_sync(FULL, taken, warp), all);
@@ -164,7 +167,8 @@ __device__ inline u32 even_out(const u32* loads, u32 total, u32 warps, u32 warp,
         u32 j = base + lane, giver = 0;
         for (u32 w = 0; w + 1 < warps; ++w) giver += __shfl_sync(FULL, given, w) <= j;
         u32 before = __shfl_sync(FULL, given - excess, giver);
-        if (j < last) chunks[warp * per_warp + count + j - first] = chunks[giver * per_warp + average + j - before];
+        u32 kept = __shfl_sync(FULL, share, giver);
+        if (j < last) chunks[warp * per_warp + count + j - first] = chunks[giver * per_warp + kept + j - before];
     }
     __syncwarp();
     return count + last - first;

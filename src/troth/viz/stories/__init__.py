@@ -14,6 +14,7 @@ from troth.viz.stories.auction import Auction
 from troth.viz.stories.blue_red import BlueRed
 from troth.viz.stories.greedy import Greedy
 from troth.viz.stories.handshake import Handshake
+from troth.viz.stories.handshake_arrays import HandshakeArrays
 from troth.viz.stories.local import LocalRandom, LocalWeighted
 from troth.viz.stories.locally_dominant import LocallyDominant
 from troth.viz.stories.pgas import VARIANTS, Pgas
@@ -56,6 +57,8 @@ def tell(
         raise TrothError(f"{graph.n} vertices are too many to be watched, at most {MOST}: show a smaller graph")
     graph, engine = graph.to("cpu"), request.engines[0]
     order, chosen = request.order_for(graph), request.options_of(engine)
+    if chosen.get("packed"):
+        kind = HandshakeArrays
     story = kind(graph, order)
     if isinstance(story, Pgas):
         if "batch" in chosen and "batch" not in options:

@@ -11,7 +11,7 @@ LINES = {
     "match": "        else:  match u and v",
     "end": "return mate",
 }
-BY_LOT = {**LINES, "look": "    if u is free:  v ← a free neighbour, by lot"}
+FIRST = {**LINES, "look": "    if u is free:  v ← its first free neighbour"}
 
 
 class LocalWeighted(Story):
@@ -32,7 +32,9 @@ class LocalWeighted(Story):
 
     def on_heaviest(self, at) -> Watching:
         self._tell_pair()
-        u, v = int(at.u), int((yield))
+        self._tell_choice(int(at.u), int((yield)))
+
+    def _tell_choice(self, u: int, v: int) -> None:
         self.processed.add(u)
         if v < 0:
             self.frame("none", f"{self.name(u)} has no free neighbour, and stays alone.", [u])
@@ -40,8 +42,6 @@ class LocalWeighted(Story):
         caption = f"{self.name(u)} is free, and picks {self.name(v)}, its {self.manner} free neighbour."
         self.frame("look", caption, [u], [v], [Arrow(u, v)])
         self.chosen = u, v
-
-    on_luckiest = on_heaviest
 
     def _tell_pair(self) -> None:
         if self.chosen:
@@ -51,8 +51,13 @@ class LocalWeighted(Story):
 
 
 class LocalRandom(LocalWeighted):
-    """The same with lots."""
+    """The same with the first free neighbour of a row: the order of the vertices is all that is random."""
 
     title = "Local random"
-    lines = BY_LOT
-    manner = "luckiest"
+    lines = FIRST
+    manner = "first"
+
+    def on_first_free(self, at) -> Watching:
+        self._tell_pair()
+        u, e = int(at.u), int((yield))
+        self._tell_choice(u, int(at.rows.indices[e]) if e < at.rows.indptr[u + 1] else -1)

@@ -1,0 +1,112 @@
+"""Load balance of GPU-Suitor where there is load to balance: sections 4 and 5.3 of Naim et al. 2015, ties by index."""
+
+from __future__ import annotations
+
+from itertools import product
+from statistics import geometric_mean
+from typing import TYPE_CHECKING, Any
+
+from bench import engines, figures
+from bench.experiments.variants import FOUR, HYBRID, LABELS, NOSYNC, SYNCLB, TENS, profile
+from bench.setting import Setting, Task
+from bench.verdicts import held, reached, reached_share
+
+if TYPE_CHECKING:
+    from bench.report import Page
+
+NAME = "balance"
+TITLE = "Does it pay to balance the load where ties make long chains?"
+SOURCE = "Naim et al. 2015, sections 4 and 5.3: the cross product of variants, threads and vertices"
+QUESTION = (
+    "Where equal weights are tied by index, as in the paper, few vertices wait for many: how many rounds does the "
+    "slowest warp need then, and which of the four variants is the fastest, for which threads a block, vertices a warp "
+    "and k?"
+)
+METHOD = (
+    "All four variants run with ties by index, on graphs of equal weights, on one of random weights, and on the files "
+    "of --folder, whose weights are real, with 128, 192 and 256 threads a block and 8, 16, ... 256 vertices a warp; "
+    "SyncLB and Hybrid with k = 4 and with k adaptive, of which the faster counts. A problem is a graph with one "
+    "number of threads and one of vertices. The least of the runs counts."
+)
+BLOCKS, WARPS = (128, 192, 256), (8, 16, 32, 64, 128, 256)  # threads, vertices
+ROUNDS = (4, "adaptive")  # k
+HASTE = 40  # a measurement gets this part of the setting's patience
+GRAPHS = {
+    "tiny": ("grid:rows=20,cols=20,weights=unit",),
+    "small": ("grid:rows=100,cols=100,weights=unit", "rgg:n=32768,degree=12,weights=unit,seed=51"),
+    "full": (
+        "grid:rows=100,cols=100,weights=unit",
+        "rgg:n=32768,degree=12,weights=unit,seed=51",
+        "delaunay:n=131072,weights=unit,seed=42",
+        "stencil:nx=46,ny=44,nz=44,weights=unit,seed=142",
+        "grid:rows=1000,cols=1000,weights=unit",
+        "rgg-1m",
+    ),
+}
+SAID = (
+    "NoSync is the best variant on about 90 % of the problems",
+    "on the others NoSync is up to 4 times worse than the best variant",
+    "after the first few iterations, going on without synchronization takes less time (hence Hybrid)",
+    "a few warps need tens to hundreds of iterations (section 4)",
+)
+
+
+def tasks(setting: Setting) -> list[Task]:
+    able = setting.able(FOUR)
+    files = [each.name for each in setting.instances if each.family == "file"]
+    graphs = [each.name for each in setting.instances] if setting.graphs else [*GRAPHS[setting.size], *files]
+    return [
+        Task(graph, name, {"threads_per_block": block, "vertices_per_warp": warp} | k, cost=0.3)
+        for graph in graphs
+        for name, block, warp in product(able, BLOCKS, WARPS)
+        for k in ([{"balance_rounds": rounds} for rounds in ROUNDS] if name in (SYNCLB, HYBRID) else [{}])
+    ]
+
+
+def measure(task: Task, setting: Setting) -> dict[str, Any]:
+    graph = setting.load(task.graph, engines.read(task.engine).device)
+    found = setting.match(graph, task.engine, budget=setting.patience / HASTE, ties="low", **task.params)
+    return {"n": graph.n, "m": graph.m} | {name: found[name] for name in ("seconds", "mates", "stats")}
+
+
+# ---- what it shows ----
+
+
+def present(records: list[dict[str, Any]], page: Page) -> None:
+    times: dict[str, dict[str, float]] = {}  # by variant and problem; of two k the better one
+    rounds: dict[str, int] = {}
+    for record in records:
+        words = record["params"]
+        graph = record["graph"]
+        problem = f"{graph}, {words['threads_per_block']} threads, {words['vertices_per_warp']} vertices"
+        found = times.setdefault(record["engine"], {})
+        found[problem] = min(min(record["seconds"]), found.get(problem, float("inf")))
+        if record["engine"] == NOSYNC:
+            rounds[graph] = max(rounds.get(graph, 0), record["result"]["stats"]["rounds"])
+    problems = set.intersection(*(set(times.get(name, ())) for name in FOUR))
+    if not problems:
+        for said in SAID:
+            page.claim(said, "the four variants are not in these results: they need a GPU", "not tested")
+        return
+    four = {LABELS[name]: {each: times[name][each] for each in sorted(problems)} for name in FOUR}
+    figure, ax = figures.new()
+    profile(ax, four)
+    figures.legend(ax)
+    page.figure(figure, NAME, "Performance profiles with ties by index: the higher and further left, the better.")
+    _claims(four, rounds, page)
+    page.table([{"problem": each} | {name: 1e3 * found[each] for name, found in four.items()} for each in
+                sorted(problems)], "Milliseconds by problem", opened=False)  # fmt: skip
+
+
+def _claims(four: dict[str, dict[str, float]], rounds: dict[str, int], page: Page) -> None:
+    best = figures.fastest(four)
+    behind = {each: seconds / best[each] for each, seconds in four[LABELS[NOSYNC]].items()}
+    won, worst = sum(ratio == 1 for ratio in behind.values()), max(behind, key=lambda each: behind[each])
+    page.claim(SAID[0], f"on {won} of {len(behind)} problems", reached_share(won / len(behind), 0.9))
+    page.claim(SAID[1], f"at most {figures.ratio(behind[worst])} times ({worst})", reached(behind[worst], 4))
+    hybrid, synclb = four[LABELS[HYBRID]], four[LABELS[SYNCLB]]
+    mean = geometric_mean(hybrid[each] / synclb[each] for each in hybrid)
+    page.claim(SAID[2], f"Hybrid takes {mean:.2f} times as long as SyncLB in the geometric mean", held(mean < 1))
+    low, high = min(rounds, key=lambda each: rounds[each]), max(rounds, key=lambda each: rounds[each])
+    ours = f"the slowest warp of NoSync needs from {rounds[low]:,} ({low}) to {rounds[high]:,} ({high}) iterations"
+    page.claim(SAID[3], ours, held(rounds[high] >= TENS))
