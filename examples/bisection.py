@@ -81,10 +81,10 @@ def refine(graph: troth.Graph, weights: np.ndarray, side: np.ndarray) -> np.ndar
             return side
 
 
-def bisect(graph: troth.Graph, seed: int = 0) -> np.ndarray:
+def bisect(graph: troth.Graph, seed: int = 0, by: str = "matching") -> np.ndarray:
     """The part, 0 or 1, of every vertex."""
     rng = np.random.default_rng(seed)
-    levels = troth.hierarchy(graph, stop=200, seed=seed, max_vertex_weight=graph.n / 100)
+    levels = troth.hierarchy(graph, stop=200, by=by, seed=seed, max_vertex_weight=graph.n / 100)
     coarsest = levels[-1].graph
     weights = [
         np.ones(graph.n) if level.graph.vertex_weights is None else level.graph.vertex_weights for level in levels

@@ -36,7 +36,7 @@ OURS = {
     "auction": ("cpu", "threads", "gpu"),
     "assign": ("weight", "cost"),
     "pair": ("rows", "optimum"),
-    "coarsen": ("goals", "types", "peers", "catalogue", "conserves"),
+    "coarsen": ("goals", "types", "peers", "catalogue", "conserves", "ways", "cuts", "multigrid", "tools"),
     "mpi": ("strong", "weak"),
 }
 ORDER = (*PAPERS, *(f"{module}-{name}" for module, found in OURS.items() for name in found))

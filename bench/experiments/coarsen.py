@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from bench.engines import read
+from bench.experiments import coarsen_ways
 from bench.questions import Question, Record, Row, alternate, by_name, milliseconds, over, sized, sizes, timed
 from bench.questions import titles as titles_of
 from bench.setting import Setting, Task
@@ -249,3 +250,4 @@ QUESTIONS = by_name(
         over(CONSERVED, CPU, files=True), conserves_measure, conserves_rows, ("lost", "levels"),
     ),
 )  # fmt: skip
+QUESTIONS |= coarsen_ways.QUESTIONS

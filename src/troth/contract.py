@@ -2,7 +2,7 @@
 
 An engine is a function ``run(graph, order, context, **options) -> Result`` that trusts the graph, which is on its
 device, and the options, which ``engines.py`` has checked. ``Checks`` and ``Coarsening`` are what the CPU, a GPU and MPI
-ranks (these have no coarsening) each implement for graphs that live there.
+ranks (these have no coarsening) each implement for graphs that live there; ``Clustering`` the CPU alone.
 """
 
 from __future__ import annotations
@@ -111,6 +111,37 @@ class Clusters(Protocol):
 
 
 C = TypeVar("C", bound=Clusters)
+
+
+class Groups(Protocol):
+    """A numbering of clusters of a few vertices, by first member."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+
+    @property
+    def coarse(self) -> Array:
+        """The cluster of every vertex."""
+
+    @property
+    def joined(self) -> int:
+        """How many vertices joined others to which they have no edge."""
+
+
+G = TypeVar("G", bound=Groups)
+
+
+class Clustering(Protocol[G]):
+    """Clusters of strongest neighbours, and their contraction; the same bits for any threads (see ``reference.py``)."""
+
+    def join_strongest(
+        self, graph: Graph, order: Order, seed: np.uint64, vertex_weights: Array, limits: Array | None, twohop: bool
+    ) -> G:
+        """The clusters of a graph; those of two and more keep to the limits."""
+
+    def contract_clusters(self, graph: Graph, groups: G, vertex_weights: Array) -> tuple[Graph, bool]:
+        """The coarse graph, and whether a sum of weights was too great."""
 
 
 class Coarsening(Protocol[C]):

@@ -18,7 +18,7 @@ from troth.validate import MOST, Validator, number, one_of, or_none, or_word, pr
 from troth.words import BEST_P, GPU_SUITOR_VARIANTS, did_you_mean
 
 if TYPE_CHECKING:
-    from troth.contract import Checks, Coarsening, EngineFunction
+    from troth.contract import Checks, Clustering, Coarsening, EngineFunction
     from troth.graph import Graph
 
 DEVICES = ("auto", "cpu", "cuda", "mpi")
@@ -330,6 +330,13 @@ def checks_of(graph: Graph, threads: int | None = None) -> Iterator[Checks]:
 
         with using(device_number(graph.device)):
             yield CudaChecks(graph)
+
+
+def clustering_of(graph: Graph, threads: int | None = None) -> Clustering[Any]:
+    """The clustering of a graph on the host."""
+    from troth.cpu.clusters import CpuClustering
+
+    return CpuClustering(graph, threads)
 
 
 @contextmanager

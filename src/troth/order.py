@@ -44,7 +44,7 @@ MANY = 2**16  # distinct weights, of which few would be equal
 MOST_CLASS = 255  # the greatest class of a vertex that fits a byte
 
 # Domains of the counter-based random function, so that no two uses of one seed share a stream; 5 is not in use.
-TIE, COLOUR, PROPOSE, VISIT, _, WEIGHT, PLACE, OWNER, BID, WALK = (np.uint64(tag) for tag in range(1, 11))
+TIE, COLOUR, PROPOSE, VISIT, _, WEIGHT, PLACE, OWNER, BID, WALK, CUT = (np.uint64(tag) for tag in range(1, 12))
 
 
 class Order(NamedTuple):

@@ -6,7 +6,8 @@ priorities as Python integers, random numbers are ``order.hash_int``: nothing is
 Every engine must return exactly these mates.
 
 So must coarsening: ``contract`` returns the coarse graph, whose sums must agree in every bit, and the map;
-``pair_twohop`` adds pairs to mates; ``strongest`` is the best neighbour of each vertex, which is no matching.
+``pair_twohop`` adds pairs to mates; ``strongest`` is the best neighbour of each vertex, which is no matching;
+``join_strongest`` makes clusters of them, which ``contract_clusters`` contracts.
 
 References (``docs/papers.md`` has them in full): Suitor and Locally-Dominant, Naim et al. 2015 (both equal ``greedy``);
 parallel greedy and Luby, Thorsen and Merkey 2010, Algorithms 1 and 2; blue-red and the local baselines, Fagginger Auer
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
+from math import fsum, inf
 from random import Random
 from typing import Any
 
@@ -25,8 +27,8 @@ import numpy as np
 
 from troth.errors import TrothError
 from troth.graph import Graph
-from troth.order import COLOUR, PROPOSE, VISIT, Order, hash_int, priorities
-from troth.words import BEST_P
+from troth.order import COLOUR, CUT, PROPOSE, VISIT, Order, hash_int, priorities
+from troth.words import BEST_P, MOST_JOINED
 
 Edge = tuple[int, int]
 MODES = ("weighted", "random")
@@ -231,10 +233,21 @@ def contract(graph: Graph, mate: np.ndarray) -> tuple[Graph, np.ndarray]:
         weights = np.array(
             [straight + crossed for part in parts for _, (straight, crossed) in sorted(part.items())], kind
         )
-    given = np.ones(n, np.int64) if graph.vertex_weights is None else graph.vertex_weights
-    heavy = np.zeros((len(first), *given.shape[1:]), np.float64 if given.dtype.kind == "f" else np.int64)
-    np.add.at(heavy, coarse, given)
+    heavy = _summed(_vertex_weights(graph), len(first), coarse)
     return Graph.trusted(indptr, indices, weights, heavy), np.array(coarse, np.int32)
+
+
+def _vertex_weights(graph: Graph) -> np.ndarray:
+    """Those of a graph as int64 or float64; 1 each where there are none."""
+    given = np.ones(graph.n, np.int64) if graph.vertex_weights is None else graph.vertex_weights
+    return given.astype(np.float64 if given.dtype.kind == "f" else np.int64)
+
+
+def _summed(weights: np.ndarray, count: int, coarse: list[int]) -> np.ndarray:
+    """The weights of each coarse vertex's members, added up in the order of their numbers."""
+    heavy = np.zeros((count, *weights.shape[1:]), weights.dtype)
+    np.add.at(heavy, coarse, weights)
+    return heavy
 
 
 def pair_twohop(graph: Graph, order: Order, mate: np.ndarray, light: Iterable[int], relatives: bool) -> np.ndarray:
@@ -251,3 +264,134 @@ def pair_twohop(graph: Graph, order: Order, mate: np.ndarray, light: Iterable[in
         for u, v in zip(group[::2], group[1::2], strict=False):
             mate[u], mate[v] = v, u
     return mate
+
+
+# ---- clusters of strongest neighbours ----
+
+
+def join_strongest(
+    graph: Graph, order: Order, seed: int = 0, limits: np.ndarray | None = None, twohop: bool = True
+) -> tuple[list[list[int]], int]:
+    """Clusters of up to ``MOST_JOINED`` vertices, each ascending; and how many vertices joined others without an edge.
+
+    A vertex points to its strongest neighbour, of those with which it keeps to the limits. Pointers have no cycles but
+    pairs that point at each other, so they make trees; the smaller of its pair is the root of a tree. A cluster is
+
+    1. a tree, where it is within the bounds: of members, and of their weights, added up in ascending order;
+    2. of other trees a piece. A vertex is *cuttable* if some vertex points to it and it is not of a pair. It is cut off
+       from its parent, with all below, where its number ``hash_int(seed, CUT, v) | 1`` is greater than those of its
+       parent and its children, if they are cuttable. So no piece is a single vertex, and pieces of a long chain have
+       three members on average;
+    3. of pieces that are not within the bounds: the vertices that point to one vertex, a root being with its children,
+       in ascending order, ``MOST_JOINED`` by ``MOST_JOINED``, and each of these cut before a vertex that is too much.
+       Without ``twohop`` only what the root is in stays together.
+
+    With ``twohop``, single vertices that have the same neighbours are put together as in the third step.
+    """
+    n, all_rows = graph.n, rows(graph)
+    weights = _vertex_weights(graph).reshape(n, -1)
+    fits = partial(_are_within, weights, limits)
+    light = [[(u, w) for u, w in row if fits([v, u])] for v, row in enumerate(all_rows)]
+    choose = _chooser("weighted", graph, order, lambda u, v: 0)
+    best = [choose(v, row) if row else v for v, row in enumerate(light)]
+    of_pair = [best[best[v]] == v for v in range(n)]  # or alone
+    parent = [v if of_pair[v] and v <= best[v] else best[v] for v in range(n)]
+
+    cuttable = {parent[v] for v in range(n) if not of_pair[v]} - {v for v in range(n) if of_pair[v]}
+    number = {v: hash_int(seed, int(CUT), v) | 1 for v in cuttable}
+    rivals: dict[int, list[int]] = {v: [number.get(parent[v], 0)] for v in cuttable}
+    for v in cuttable:
+        if parent[v] in cuttable:
+            rivals[parent[v]].append(number[v])
+    cut = {v for v in cuttable if number[v] > max(rivals[v])}
+
+    found, joined, whole, left = [], 0, partial(_is_whole, weights, limits), list(range(n))
+    for roots in ({v for v in range(n) if parent[v] == v}, cut | {v for v in range(n) if parent[v] == v}):
+        groups = _grouped(left, partial(_climb, parent, roots))
+        found += [group for group in groups if whole(group)]
+        left = sorted(v for group in groups if not whole(group) for v in group)
+    for group in _grouped(left, lambda v: v if v in roots else parent[v]):
+        for part in _in_parts(group, whole):
+            together = any(v in roots for v in part)
+            found += [part] if together or twohop else [[v] for v in part]
+            joined += len(part) - 1 if twohop and not together else 0
+    if twohop:
+        single = sorted(v for group in found if len(group) == 1 for v in group)
+        parts = [
+            part
+            for group in _grouped(single, lambda v: tuple(u for u, _ in all_rows[v]))
+            for part in _in_parts(group, whole)
+        ]
+        joined += len(single) - len(parts)
+        found = [group for group in found if len(group) > 1] + parts
+    return sorted(found), joined
+
+
+def _are_within(weights: np.ndarray, limits: np.ndarray | None, members: list[int]) -> bool:
+    """Whether the weights of some vertices, added up in this order, keep to the limits."""
+    total = weights[members[0]]
+    for v in members[1:]:
+        total = total + weights[v]
+    return limits is None or bool((total <= np.atleast_1d(limits)).all())
+
+
+def _is_whole(weights: np.ndarray, limits: np.ndarray | None, members: list[int]) -> bool:
+    """Whether some vertices may be a cluster."""
+    return len(members) == 1 or (len(members) <= MOST_JOINED and _are_within(weights, limits, members))
+
+
+def _grouped(vertices: Iterable[int], key: Callable[[int], Any]) -> list[list[int]]:
+    """Vertices of equal keys together, in the order given."""
+    groups: dict[Any, list[int]] = {}
+    for v in vertices:
+        groups.setdefault(key(v), []).append(v)
+    return list(groups.values())
+
+
+def _climb(parent: list[int], roots: set[int], v: int) -> int:
+    """The first root above v, or v."""
+    while v not in roots:
+        v = parent[v]
+    return v
+
+
+def _in_parts(group: list[int], whole: Callable[[list[int]], bool]) -> list[list[int]]:
+    """A group in parts of ``MOST_JOINED``, each cut before a vertex with which it would not be whole."""
+    parts: list[list[int]] = []
+    for i, v in enumerate(group):
+        if i % MOST_JOINED and whole([*parts[-1], v]):
+            parts[-1].append(v)
+        else:
+            parts.append([v])
+    return parts
+
+
+def contract_clusters(graph: Graph, clusters: list[list[int]]) -> tuple[Graph, np.ndarray]:
+    """The graph with every cluster as one vertex, and the new number of every vertex.
+
+    Clusters are numbered by their first members. Weights of parallel edges add up exactly: floats are then rounded to
+    float64, and from there to their own type; integers become int64. Vertex weights add up in the order of the members.
+    """
+    n = graph.n
+    number = {v: c for c, members in enumerate(clusters) for v in members}
+    terms: list[dict[int, list]] = [{} for _ in clusters]
+    for v, row in enumerate(rows(graph)):
+        for u, w in row:
+            if number[u] != number[v]:
+                terms[number[v]].setdefault(number[u], []).append(w)
+    of_floats = graph.weights.dtype.kind == "f"
+    indptr = np.cumsum([0, *map(len, terms)])
+    indices = np.array([c for part in terms for c in sorted(part)], np.int32)
+    sums = [(_exact_sum if of_floats else sum)(part[c]) for part in terms for c in sorted(part)]
+    with np.errstate(over="ignore"):
+        weights = np.array(sums, graph.weights.dtype if of_floats else np.int64)
+    coarse = [number[v] for v in range(n)]
+    heavy = _summed(_vertex_weights(graph), len(clusters), coarse)
+    return Graph.trusted(indptr, indices, weights, heavy), np.array(coarse, np.int32)
+
+
+def _exact_sum(terms: list[float]) -> float:
+    try:
+        return fsum(terms)
+    except OverflowError:
+        return inf

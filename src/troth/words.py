@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+MOST_JOINED = 8  # vertices that become one at a time where each joins its strongest neighbour
 BEST_P = 0.53406  # the probability of blue at which a round of blue-red matches most (Fagginger Auer and Bisseling)
 GPU_SUITOR_VARIANTS = ("nosync", "synclb", "syncnolb", "hybrid")  # of Naim et al.
 # A name with one of these words in it is that of a cost: less of it is better.

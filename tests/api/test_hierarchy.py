@@ -169,9 +169,10 @@ def test_limits_are_exact():
         assert troth.hierarchy(heavy, stop=1, max_vertex_weight=limit, twohop=False, levels=1)[-1].graph.n == sizes
 
 
-def test_vectors_go_up_and_down():
+@pytest.mark.parametrize("by", ["matching", "strongest"])
+def test_vectors_go_up_and_down(by):
     graph = troth.generate("rgg", n=2000, degree=6)
-    levels = troth.hierarchy(graph, stop=100)
+    levels = troth.hierarchy(graph, stop=100, by=by)
     sizes, rows = np.ones(graph.n, np.int32), np.random.default_rng(1).random((graph.n, 3), np.float32)
     totals = rows
     for level in levels:

@@ -83,9 +83,30 @@ def test_options_reach_the_hierarchy(run):
     assert [level["m"] for level in near["levels"]] == [level.graph.m for level in levels[1:]]
 
 
+def test_clusters(run):
+    spec = "hubs:n=2000,hubs=3,degree=900"
+    words = ("coarsen", spec, "--by", "strongest", "--stop", 50, "--max-vertex-weight", 40, "--ties", "low")
+    found = run(*words, "--map", "map.txt", "--json").json
+    levels = troth.hierarchy(troth.read(spec), by="strongest", stop=50, max_vertex_weight=40, ties="low")
+    wanted = [(level.graph.n, level.stats["joined"], level.stats["twohop"]) for level in levels[1:]]
+    assert [(level["n"], level["joined"], level["twohop"]) for level in found["levels"]] == wanted
+    assert (found["by"], found["device"], set(found["steps"])) == ("strongest", "cpu", {"join", "contract"})
+    assert "algorithm" not in found
+    where = np.arange(levels[-1].graph.n)
+    for level in reversed(levels):
+        where = level.project(where)
+    assert read_mates("map.txt").tolist() == where.tolist()
+    out = run(*words).out
+    assert "strongest on cpu" in out
+    assert "vertices of no neighbours" in out
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
+        (("absent.mtx", "--by", "strongest", "-a", "greedy"), "by='strongest' matches nothing: leave algorithm out"),
+        (("absent.mtx", "--by", "strongest", "--device", "cuda"), "by='strongest' runs on CPU threads, not on cuda"),
+        (("absent.mtx", "--by", "luck"), "--by"),
         (("absent.mtx",), "absent.mtx: there is no such file"),
         (("absent.mtx", "-a", "auction", "-O", "target=0.9"), "target is met by match alone, not by hierarchies"),
         (("path:n=9", "--max-vertex-weight", "much"), "--max-vertex-weight 'much' is no number"),

@@ -204,3 +204,13 @@ def test_vectors_stay_on_the_card():
         sizes = level.project(sizes)
     assert sizes.device == graph.indptr.device
     assert len(sizes) == graph.n
+
+
+def test_clusters_are_made_on_the_host_and_come_back():
+    graph = troth.generate("rmat", scale=9, edgefactor=6)
+    there, here = (troth.hierarchy(g, by="strongest", stop=20) for g in (graph.to("cuda"), graph))
+    for a, b in zip(there[1:], here[1:], strict=True):
+        assert (a.mate, a.stats["device"], a.graph.device) == (None, "cpu", "cuda:0")
+        for x, y in ((a.map, b.map), (a.graph.weights, b.graph.weights), (a.graph.indices, b.graph.indices)):
+            assert x.get().tobytes() == y.tobytes()
+        assert a.restrict(cupy().ones(len(a.map))).get().tolist() == b.restrict(np.ones(len(b.map))).tolist()

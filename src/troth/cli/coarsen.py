@@ -1,8 +1,9 @@
-"""``troth coarsen``: contract matched pairs until a graph is small; the coarse graphs, and which vertex went where."""
+"""``troth coarsen``: contract pairs or clusters until a graph is small; coarse graphs, and which vertex went where."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 EVERY = "{}"  # in a file's name: one file a level
 
 
+class Way(StrEnum):
+    """What is contracted."""
+
+    matching = "matching"
+    strongest = "strongest"
+
+
 class LocalHelp(AlgorithmHelp):
     """Without MPI ranks, on which there are no hierarchies."""
 
@@ -35,12 +43,15 @@ def coarsen(
     levels: Annotated[
         int | None, typer.Option("--levels", metavar="N", min=0, help="No more coarser levels than this.")
     ] = None,
+    by: Annotated[
+        Way, typer.Option("--by", help="Contract the pairs of a matching, or clusters of strongest neighbours.")
+    ] = Way.matching,
     max_vertex_weight: Annotated[
         str | None,
         typer.Option(
             "--max-vertex-weight",
             metavar="W",
-            help="Pair no two vertices that weigh more together; W1,W2 where a vertex has two weights.",
+            help="Make no vertices one that weigh more together; W1,W2 where a vertex has two weights.",
         ),
     ] = None,
     twohop: Annotated[
@@ -70,7 +81,7 @@ def coarsen(
     reading: o.Reading = o.AS_IT_IS,
     json: o.Json = False,
 ) -> None:
-    """Contract matched pairs, level by level, until a graph is small.
+    """Contract matched pairs, or clusters, level by level, until a graph is small.
 
     Weights of parallel edges add up, and so do vertex weights, which count 1 where there are none; loops are dropped.
     METIS files and .csr folders keep the vertex weights. Prints the sizes of the levels.
@@ -80,11 +91,13 @@ def coarsen(
       troth coarsen graph.mtx.gz -o coarse.graph --map map.txt
       troth coarsen rmat:scale=18 --stop 500 --max-vertex-weight 2000
       troth coarsen mesh.graph -o level-{}.csr --map map-{}.txt
+      troth coarsen mesh.graph --by strongest
     """
-    from troth.api.coarsening import Plan, build_hierarchy
+    from troth.api.coarsening import Plan, build_hierarchy, refuse_for_clusters
 
     o.refuse_ranks("troth coarsen runs as one process: leave mpiexec out")
     options = o.read_assignments(option or ())
+    refuse_for_clusters(by.value, algorithm.value, device, options)
     request = o.request_of(
         algorithm.value, device, options, ties=ties.value, seed=seed, threads=threads, no_ranks="hierarchies"
     )
@@ -98,17 +111,18 @@ def coarsen(
         g = o.read_graph(graph, reading, seed, report)
         clock.lap("read")
         report("coarsening")
-        found = build_hierarchy(request, g, Plan(stop, levels, limit, twohop, report))
+        found = build_hierarchy(request, g, Plan(stop, levels, limit, twohop, report, by.value))
         clock.lap("coarsen")
         if output is not None or map_file is not None:
             report("writing")
             output, map_file = _write(found, graph, output, map_file)
             clock.lap("write")
-    words = {"algorithm": algorithm.value, "ties": ties.value, "seed": seed}
+    way = {"algorithm": algorithm.value} if by is Way.matching else {}
+    words = {"by": by.value, **way, "ties": ties.value, "seed": seed}
     facts = {**graph_facts(graph, g), **words, **_facts(found), "seconds": clock.seconds, "steps": _steps(found)}
     rows = {
         **graph_rows(graph, g),
-        "algorithm": f"{algorithm.value} on {facts['device']}, ties {ties.value}, seed {seed}",
+        "algorithm": f"{way.get('algorithm', by.value)} on {facts['device']}, ties {ties.value}, seed {seed}",
         **{f"level {i}": _size(level) for i, level in enumerate(found[1:], 1)},
         "seconds": in_seconds(facts["seconds"]),
         "steps": in_seconds(facts["steps"]),
@@ -185,7 +199,7 @@ def _facts(levels: list[Level]) -> dict[str, Any]:
         {
             "n": level.graph.n,
             "m": level.graph.m,
-            "pairs": level.stats["pairs"],
+            **{name: level.stats[name] for name in ("pairs", "joined") if name in level.stats},
             "twohop": level.stats["twohop"],
             "greatest_vertex_weight": vertex_weights_of(level.graph).max(axis=0),
         }
@@ -197,12 +211,13 @@ def _facts(levels: list[Level]) -> dict[str, Any]:
 
 def _steps(levels: list[Level]) -> dict[str, float]:
     """Seconds of coarsening by step, over all levels."""
-    steps = ("match", "twohop", "contract")
+    steps = dict.fromkeys(step for level in levels[1:] for step in level.stats["seconds"])
     return {step: sum(level.stats["seconds"][step] for level in levels[1:]) for step in steps}
 
 
 def _size(level: Level) -> str:
     sizes = [counted(level.graph.n, "vertex", "vertices"), counted(level.graph.m, "edge", "edges")]
     if level.stats["twohop"]:
-        sizes.append(counted(level.stats["twohop"], "pair", "pairs") + " of no neighbours")
+        what = ("pair", "pairs") if "pairs" in level.stats else ("vertex", "vertices")
+        sizes.append(counted(level.stats["twohop"], *what) + " of no neighbours")
     return ", ".join(sizes)

@@ -31,7 +31,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from troth.cpu.merging import TOO_MUCH, ZERO, merge_members, move_blocks, new_blocks, new_scratch
+from troth.cpu.exact import TOO_MUCH
+from troth.cpu.merging import ZERO, Blocks, merge_members, move_blocks, new_blocks, new_scratch
 from troth.graph import Graph
 from troth.kernels.jit import kernel
 from troth.kernels.sort import radix_sort
@@ -67,11 +68,12 @@ def columns(vertex_weights: np.ndarray) -> np.ndarray:
     return vertex_weights.reshape(len(vertex_weights), math.prod(vertex_weights.shape[1:]))
 
 
-def _threads(threads: int | None, work: int) -> int:
+def threads_for(threads: int | None, work: int) -> int:
+    """How many threads for so many vertices and entries."""
     return CALLER if work < SMALL else thread_count(threads, work)
 
 
-def _in_blocks(kernel: Callable, total: int, threads: int, *args: Any) -> list:
+def in_blocks(kernel: Callable, total: int, threads: int, *args: Any) -> list:
     """Run a kernel block by block; one block needs no team."""
     return run_team(kernel, total, threads, *args, chunk=BLOCK, serial_below=BLOCK + 1)
 
@@ -190,6 +192,26 @@ def copy_fitting(worker, cursor, chunk, rows, vertex_weights, limits, new_rows):
                     to += ONE
 
 
+# ---- the coarse graph ----
+
+
+def place_blocks(blocks: Blocks, vertex_weights: np.ndarray, threads: int) -> tuple[Graph, bool]:
+    """The graph whose rows are in blocks, and whether a weight is too great for its type."""
+    indptr = np.cumsum(blocks.lengths, out=blocks.lengths)
+    indices, weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], blocks.weights.dtype)
+    of_floats, bits = weights.dtype.kind == "f", np.dtype(f"u{weights.itemsize}")
+    blocks = blocks._replace(weights=blocks.weights.view(bits))
+    rows = Rows(indptr, indices, weights.view(bits))
+    found = run_team(move_blocks, len(blocks.places), threads, ROWS, blocks, rows, chunk=16, serial_below=17)
+    least, greatest, unions = zip(*found, strict=True)
+    spread = (int(min(least)), int(max(greatest)), int(np.bitwise_or.reduce(unions))) if len(indices) else None
+    limit = np.array(np.inf, weights.dtype).view(bits) if of_floats else TOO_MUCH
+    spilled = len(indices) > 0 and max(greatest) >= limit
+    if not of_floats:
+        weights = weights.view(np.int64)
+    return Graph.trusted(indptr, indices, weights, vertex_weights, weight_range=spread), spilled
+
+
 # ---- the device's part ----
 
 
@@ -212,39 +234,28 @@ class CpuCoarsening:
     def number_clusters(self, graph: Graph, mate: np.ndarray) -> Clusters:
         """The clusters of a matching, or of any vertices paired."""
         n = len(mate)
-        threads = _threads(self.threads, n)
+        threads = threads_for(self.threads, n)
         starts = np.zeros(-(-n // BLOCK) + 1, np.int64)
-        _in_blocks(count_first, n, threads, mate, starts[1:])
+        in_blocks(count_first, n, threads, mate, starts[1:])
         np.cumsum(starts, out=starts)
         first, code = np.empty(starts[-1] + 1, np.int32), np.empty(n + 1, np.uint32)
-        _in_blocks(number_pairs, n, threads, mate, starts, first, code)
+        in_blocks(number_pairs, n, threads, mate, starts, first, code)
         return Clusters(mate, first[:-1], code)
 
     def contract(self, graph: Graph, clusters: Clusters, vertex_weights: np.ndarray) -> tuple[Graph, np.ndarray, bool]:
         """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type."""
-        threads, count = _threads(self.threads, graph.n + len(graph.indices)), clusters.size
+        threads, count = threads_for(self.threads, graph.n + len(graph.indices)), clusters.size
         coarse = np.empty(graph.n, np.int32)
         coarse_weights = np.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
-        _in_blocks(gather_members, count, threads, clusters, columns(vertex_weights), columns(coarse_weights), coarse)
+        in_blocks(gather_members, count, threads, clusters, columns(vertex_weights), columns(coarse_weights), coarse)
 
         rows, blocks = number_rows_of(graph), new_blocks(count, ROWS, *self._room)
         kind = np.dtype(np.float64 if rows.weights.dtype.kind == "f" else np.uint64)
         given = rows, clusters, kind.type(0), *new_scratch(max(threads, 1), count, kind)
         run_team(merge_members, count, threads, *given, blocks, chunk=ROWS, serial_below=ROWS + 1)
 
-        indptr = np.cumsum(blocks.lengths, out=blocks.lengths)
-        indices, new_weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], blocks.weights.dtype)
-        bits = np.dtype(f"u{new_weights.itemsize}")
-        blocks = blocks._replace(weights=blocks.weights.view(bits))
-        new_rows = Rows(indptr, indices, new_weights.view(bits))
-        found = run_team(move_blocks, len(blocks.places), threads, ROWS, blocks, new_rows, chunk=16, serial_below=17)
-        least, greatest, unions = zip(*found, strict=True)
-        spread = (int(min(least)), int(max(greatest)), int(np.bitwise_or.reduce(unions))) if len(indices) else None
-        limit = np.array(np.inf, new_weights.dtype).view(bits) if kind == np.float64 else TOO_MUCH
-        spilled = len(indices) > 0 and max(greatest) >= limit
-        if kind == np.uint64:
-            new_weights = new_weights.view(np.int64)
-        return Graph.trusted(indptr, indices, new_weights, coarse_weights, weight_range=spread), coarse, spilled
+        coarse_graph, spilled = place_blocks(blocks, coarse_weights, threads)
+        return coarse_graph, coarse, spilled
 
     def pair_twins(self, graph: Graph, vertices: np.ndarray, mate: np.ndarray) -> None:
         """Pair those of the vertices, which ascend, that have the same neighbours."""
@@ -258,8 +269,8 @@ class CpuCoarsening:
         self, kernel: Callable, kind: DTypeLike, graph: Graph, vertices: np.ndarray, mate: np.ndarray, *order: Order
     ) -> None:
         """Pair vertices for which a kernel finds equal keys."""
-        threads, keys = _threads(self.threads, graph.n + len(graph.indices)), np.empty(len(vertices), kind)
-        _in_blocks(kernel, len(vertices), threads, rows_of(graph), *order, vertices, keys)
+        threads, keys = threads_for(self.threads, graph.n + len(graph.indices)), np.empty(len(vertices), kind)
+        in_blocks(kernel, len(vertices), threads, rows_of(graph), *order, vertices, keys)
         if len(keys) < SMALL:
             places = np.argsort(keys, kind="stable")
             pair_equal(keys[places], vertices[places], mate)
@@ -268,11 +279,11 @@ class CpuCoarsening:
 
     def fitting_edges(self, graph: Graph, vertex_weights: np.ndarray, limits: np.ndarray) -> Graph:
         """The graph without the edges whose ends together weigh more than the limits."""
-        threads, rows = _threads(self.threads, graph.n + len(graph.indices)), rows_of(graph)
+        threads, rows = threads_for(self.threads, graph.n + len(graph.indices)), rows_of(graph)
         vertex_weights, limits = columns(vertex_weights), np.atleast_1d(limits)
         lengths = np.zeros(graph.n + 1, np.int64)
-        _in_blocks(count_fitting, graph.n, threads, rows, vertex_weights, limits, lengths)
+        in_blocks(count_fitting, graph.n, threads, rows, vertex_weights, limits, lengths)
         indptr = np.cumsum(lengths, out=lengths)
         new_rows = Rows(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1], rows.bits.dtype))
-        _in_blocks(copy_fitting, graph.n, threads, rows, vertex_weights, limits, new_rows)
+        in_blocks(copy_fitting, graph.n, threads, rows, vertex_weights, limits, new_rows)
         return Graph.trusted(indptr, new_rows.indices, new_rows.bits.view(graph.weights.dtype))

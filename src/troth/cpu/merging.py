@@ -17,6 +17,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from troth.cpu.exact import TOO_MUCH
 from troth.kernels.atomics import fetch_add, prefetch
 from troth.kernels.bits import LANES, count_below, trailing_zeros
 from troth.kernels.jit import inlined, kernel
@@ -28,7 +29,6 @@ WORD = np.uint64(6)  # bits of a bit's number
 LAST = np.uint64(63)
 FIRST, SECOND = np.uint32(0), np.uint32(1)
 SIDE = np.uint32(1)
-TOO_MUCH = np.uint64(2**63)  # what a sum of integers becomes where it is that or more
 
 
 class ShortScratch(NamedTuple):
@@ -127,6 +127,13 @@ def write_short(count, zero, to, short, blocks):
         short.owner[place] = even >> SIDE
         sums[place + place + np.uint64(keys[i] & SIDE)] += short.values[i]
         filled |= ONE << place
+    return write_places(filled, zero, to, short, blocks)
+
+
+@inlined
+def write_places(filled, zero, to, short, blocks):
+    """Write the entries of a short row, whose places are the bits of ``filled``; their sums are 0 again."""
+    sums = short.sums
     while filled:
         place = trailing_zeros(filled)
         filled &= filled - ONE

@@ -97,7 +97,7 @@ def predefined_aggregates(
     max_coarse : int, optional
         No level that has so few unknowns is made coarser.
     **options : dict
-        Of ``troth.hierarchy``.
+        Of ``troth.hierarchy``; ``by="strongest", matchings=1, ties="hash"`` makes one step of clusters a level.
 
     Returns
     -------
