@@ -24,7 +24,7 @@ from troth.rows import Rows, find
 
 NONE = np.uint64(0)  # no offer
 LOST = np.uint64(2**64 - 1)  # the neighbour holds a better offer
-ENDLESS = np.uint64(2**62)  # entries that may be read
+SPENT = np.uint64(2**64 - 1)  # the budget is
 GROUP = np.uint64(64)  # vertices whose first offers are made together
 SHORT = 16  # entries; in longer rows most need no look at the offer that a neighbour holds
 
@@ -32,7 +32,7 @@ SHORT = 16  # entries; in longer rows most need no look at the offer that a neig
 class Budget(NamedTuple):
     """How many entries all workers together may read before they give up."""
 
-    spent: np.ndarray  # entries, as a cursor; those of up to ``step`` entries a worker are not yet counted
+    spent: np.ndarray  # entries, as a cursor; up to ``step`` entries of each worker are not yet counted
     step: np.uint64
     limit: np.uint64
 
@@ -42,15 +42,18 @@ class Budget(NamedTuple):
         return bool(self.spent[0] > self.limit)
 
 
-def new_budget(limit: int = int(ENDLESS), threads: int = 1) -> Budget:
-    """A budget of so many entries; by default there is no end to it."""
+def new_budget(limit: int = 2**62, threads: int = 1) -> Budget:
+    """A budget of so many entries; by default more than there can be."""
     return Budget(new_cursor(), np.uint64(limit // (64 * threads)), np.uint64(limit))
 
 
 @inlined
-def overspends(budget, read):
-    """Count entries that were read; True where all workers together have read too many."""
-    return np.uint64(fetch_add(budget.spent, NONE, np.int64(read))) + read > budget.limit
+def count_spent(budget, uncounted):
+    """Count what a worker has read, now and then. Returns what is not yet counted, or SPENT."""
+    if uncounted <= budget.step:
+        return uncounted
+    spent = np.uint64(fetch_add(budget.spent, NONE, np.int64(uncounted))) + uncounted
+    return SPENT if spent > budget.limit else NONE
 
 
 class Offers(NamedTuple):
@@ -225,15 +228,16 @@ def fetch(rows, queue, waiting, offers):
 
 
 @inlined
-def settle(rows, order, short, flat, far, limit, queue, waiting, offers):
+def settle(rows, order, short, flat, far, budget, uncounted, queue, waiting, offers):
     """Lines 9 to 31 for the vertices queue[:waiting]: whom one displaces takes its place.
 
     The neighbour found may have a better offer by the time that ours arrives: then the vertex looks again at once.
-    ``short``: up to how many entries ``look_short`` pays (parts: 0); ``flat``: all weights are equal; ``far``: fetch;
-    ``limit``: pause after so many entries. Returns three counts, and how many are left in the queue.
+    ``short``: up to how many entries ``look_short`` pays (parts: 0); ``flat``: all weights are equal; ``far``: fetch.
+    Returns three counts, and how many entries are not yet counted in the budget, or SPENT: then vertices still wait.
     """
     made = scans = read = NONE
-    while waiting > NONE and read <= limit:
+    while waiting > NONE:
+        before = read
         if far:
             fetch(rows, queue, waiting, offers)
         left = NONE
@@ -266,4 +270,7 @@ def settle(rows, order, short, flat, far, limit, queue, waiting, offers):
                     queue[left] = np.uint64(again)
                     left += ONE
         waiting = left
-    return made, scans, read, waiting
+        uncounted = count_spent(budget, uncounted + read - before)
+        if uncounted == SPENT:
+            break
+    return made, scans, read, uncounted

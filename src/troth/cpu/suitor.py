@@ -41,12 +41,12 @@ from troth.cpu.offers import (
     LOST,
     NONE,
     SHORT,
+    SPENT,
     Budget,
     Offers,
     look_exactly,
     new_budget,
     offer_by_key,
-    overspends,
     settle,
 )
 from troth.cpu.suitor_short import propose_short
@@ -95,7 +95,7 @@ def propose_all(worker, cursor, chunk, rows, order, down, budget, scratch, offer
     """
     n = np.uint64(rows.indptr.size - 1)
     firsts, seconds, queue = scratch.first[worker], scratch.second[worker], scratch.queue[worker]
-    made = scans = read = counted = NONE
+    made = scans = read = uncounted = NONE
     for start, stop in chunks(cursor, chunk, rows.indptr.size - 1):
         for group in range(np.uint64(start), np.uint64(stop), GROUP):
             count = min(GROUP, np.uint64(stop) - group)
@@ -116,18 +116,15 @@ def propose_all(worker, cursor, chunk, rows, order, down, budget, scratch, offer
                 if again >= 0:
                     queue[waiting] = np.uint64(again)
                     waiting += ONE
-            while waiting > NONE:
-                more, looked, seen, waiting = settle(
-                    rows, order, SHORT, False, far > count >> TWO, budget.step, queue, waiting, offers
-                )
-                made += more
-                scans += looked
-                read += seen
-                if read - counted > budget.step:
-                    if overspends(budget, read - counted):
-                        stop_all(cursor)
-                        return made, scans, read
-                    counted = read
+            more, looked, seen, uncounted = settle(
+                rows, order, SHORT, False, far > count >> TWO, budget, uncounted, queue, waiting, offers
+            )
+            made += more
+            scans += looked
+            read += seen
+            if uncounted == SPENT:
+                stop_all(cursor)
+                break
     return made, scans, read
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from troth.cpu.first_choices import NEAR, choose
-from troth.cpu.offers import GROUP, NONE, SHORT, fetch, look, look_short, overspends
+from troth.cpu.offers import GROUP, NONE, SHORT, SPENT, count_spent, fetch, look, look_short
 from troth.kernels.atomics import compare_and_swap, load, prefetch
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.team import chunks, stop_all
@@ -88,10 +88,11 @@ def key_by_look(rows, order, u, rank, offers):
 
 
 @inlined
-def settle_short(rows, order, flat, far, limit, queue, waiting, found, offers):
+def settle_short(rows, order, flat, far, budget, uncounted, queue, waiting, found, offers):
     """All who wait look, then all make their offers, until nobody waits; as ``settle``."""
     made = scans = read = NONE
-    while waiting > NONE and read <= limit:
+    while waiting > NONE:
+        before = read
         if far:
             fetch(rows, queue, waiting, offers)
         for i in range(waiting):
@@ -111,7 +112,10 @@ def settle_short(rows, order, flat, far, limit, queue, waiting, found, offers):
                 left += some
                 made += ONE
         waiting = left
-    return made, scans, read, waiting
+        uncounted = count_spent(budget, uncounted + read - before)
+        if uncounted == SPENT:
+            break
+    return made, scans, read, uncounted
 
 
 @kernel
@@ -121,7 +125,7 @@ def propose_short(worker, cursor, chunk, rows, order, down, flat, budget, scratc
     keys, queue = scratch.keys[worker], scratch.queue[worker]
     firsts, seconds = scratch.first[worker], scratch.second[worker]
     targets, lost = keys[:GROUP], keys[GROUP : GROUP + GROUP]  # keys are used up by then
-    made = scans = read = counted = NONE
+    made = scans = read = uncounted = NONE
     for start, stop in chunks(cursor, chunk, rows.indptr.size - 1):
         for group in range(np.uint64(start), np.uint64(stop), GROUP):
             count = min(GROUP, np.uint64(stop) - group)
@@ -134,16 +138,13 @@ def propose_short(worker, cursor, chunk, rows, order, down, flat, budget, scratc
                 order, first, count, down, (firsts, seconds), targets, lost, queue, offers.state
             )
             made += some
-            while waiting > NONE:
-                more, looked, seen, waiting = settle_short(
-                    rows, order, flat, far > count >> FOURTH, budget.step, queue, waiting, firsts, offers
-                )
-                made += more
-                scans += looked
-                read += seen
-                if read - counted > budget.step:
-                    if overspends(budget, read - counted):
-                        stop_all(cursor)
-                        return made, scans, read
-                    counted = read
+            more, looked, seen, uncounted = settle_short(
+                rows, order, flat, far > count >> FOURTH, budget, uncounted, queue, waiting, firsts, offers
+            )
+            made += more
+            scans += looked
+            read += seen
+            if uncounted == SPENT:
+                stop_all(cursor)
+                break
     return made, scans, read

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from troth.cpu.first_choices import Scratch
-from troth.cpu.offers import GROUP, LOST, NONE, SHORT, Budget, Offers, offer_by_key, overspends, settle
+from troth.cpu.offers import GROUP, LOST, NONE, SHORT, SPENT, Budget, Offers, offer_by_key, settle
 from troth.kernels.atomics import load
 from troth.kernels.jit import kernel
 from troth.kernels.sort import radix_sort
@@ -53,7 +53,7 @@ def propose_wave(worker, cursor, chunk, rows, order, visits, ceiling, budget, sc
     without a look at its row. That halves the looks.
     """
     queue = scratch.queue[worker]
-    made = scans = read = counted = NONE
+    made = scans = read = uncounted = NONE
     for start, stop in chunks(cursor, chunk, visits.size):
         for group in range(np.uint64(start), np.uint64(stop), GROUP):
             waiting = NONE
@@ -67,18 +67,15 @@ def propose_wave(worker, cursor, chunk, rows, order, visits, ceiling, budget, sc
                 if displaced != NONE:
                     queue[waiting] = u if displaced == LOST else vertex(order, displaced)
                     waiting += ONE
-            while waiting > NONE:
-                more, looked, seen, waiting = settle(
-                    rows, order, SHORT, True, True, budget.step, queue, waiting, offers
-                )
-                made += more
-                scans += looked
-                read += seen
-                if read - counted > budget.step:
-                    if overspends(budget, read - counted):
-                        stop_all(cursor)
-                        return made, scans, read
-                    counted = read
+            more, looked, seen, uncounted = settle(
+                rows, order, SHORT, True, True, budget, uncounted, queue, waiting, offers
+            )
+            made += more
+            scans += looked
+            read += seen
+            if uncounted == SPENT:
+                stop_all(cursor)
+                break
     return made, scans, read
 
 

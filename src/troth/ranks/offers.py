@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from troth.cpu.offers import ENDLESS, GROUP, LOST, NONE, answer, offer_along, settle
+from troth.cpu.offers import GROUP, LOST, NONE, answer, offer_along, settle
 from troth.kernels.atomics import compare_and_swap, fetch_add, prefetch
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.team import chunks
@@ -108,10 +108,11 @@ def offer_first(part, order, visits, firsts, queue, offers):
 
 
 @kernel
-def propose(worker, cursor, chunk, part, order, visits, first, firsts, queues, offers):
+def propose(worker, cursor, chunk, part, order, visits, first, budget, firsts, queues, offers):
     """These vertices look for a neighbour, 64 at a time, and so do those that they displace; returns two counts.
 
-    ``first``: they have made no offer yet. ``firsts`` and ``queues`` are scratch, a row for each worker.
+    ``first``: they have made no offer yet. ``budget`` has no end. ``firsts`` and ``queues`` are scratch, a row for each
+    worker.
     """
     made = scans = NONE
     queue = queues[worker]
@@ -125,6 +126,6 @@ def propose(worker, cursor, chunk, part, order, visits, first, firsts, queues, o
             else:
                 for i in range(some.size):
                     queue[i] = np.uint64(some[i])
-            more, looked, _, _ = settle(part, order, 0, False, True, ENDLESS, queue, waiting, offers)
+            more, looked, _, _ = settle(part, order, 0, False, True, budget, NONE, queue, waiting, offers)
             made, scans = made + more, scans + looked
     return made, scans

@@ -116,9 +116,10 @@ def run_by_messages(graph: DistGraph, order: Order, comm: Any, threads: int) -> 
     offers = _new_offers(graph, inside, order)
     scratch = np.empty((threads, int(GROUP)), np.int64), np.empty((threads, int(GROUP)), np.uint64)
     team = CALLER if threads == 1 else threads  # a team would have to be woken in each of many small rounds
+    budget = new_budget()
 
     def propose_some(visits: np.ndarray, first: bool) -> list:
-        return run_team(propose, len(visits), team, part, order, visits, first, *scratch, offers)
+        return run_team(propose, len(visits), team, part, order, visits, first, budget, *scratch, offers)
 
     found = propose_some(np.flatnonzero(~inside).astype(np.int32), True)
     meanwhile = np.array_split(np.flatnonzero(inside).astype(np.int32), PIECES)
