@@ -19,7 +19,7 @@ from typing import Any
 from bench.machine import environment
 from troth.errors import TrothError
 
-STATUS, FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+FORGET = Path("/proc/self/clear_refs")
 
 
 def measure(spec: str, algorithm: str, threads: int) -> dict[str, Any]:
@@ -37,9 +37,10 @@ def _last(text: str) -> str:
     return text.strip().splitlines()[-1] if text.strip() else "no message"
 
 
-def resident(field: str) -> int:
-    """Bytes of this process that are in memory: VmRSS now, VmHWM at the peak."""
-    return 1024 * int(re.search(rf"^{field}:\s*(\d+) kB$", STATUS.read_text(), re.MULTILINE)[1])
+def resident(field: str, process: int | str = "self") -> int:
+    """Bytes of a process that are in memory: VmRSS now, VmHWM at the peak, RssAnon those of no file; 0 at its end."""
+    found = re.search(rf"^{field}:\s*(\d+) kB$", Path(f"/proc/{process}/status").read_text(), re.MULTILINE)
+    return 1024 * int(found[1]) if found else 0
 
 
 def main(spec: str, algorithm: str, threads: str) -> None:

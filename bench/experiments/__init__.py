@@ -32,6 +32,7 @@ PAPERS = (
 OURS = {
     "cpu": ("peers", "ties", "scaling", "memory", "gate", "certificates", "startup", "reading"),
     "dense": ("reads",),
+    "mapped": ("largest",),
     "gpu": ("goals", "engines", "types", "gate", "checks", "size"),
     "auction": ("cpu", "threads", "gpu"),
     "assign": ("weight", "cost"),

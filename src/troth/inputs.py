@@ -1,11 +1,14 @@
-"""What goes into the gate: a ``Matrix`` with two directions, or undirected ``Edges``; their arrays are not checked."""
+"""What goes into the gate: a ``Matrix`` with two directions, or undirected ``Edges``; their arrays are not checked.
+
+``RowBlocks`` are a graph that goes into a file without ever being whole in memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +52,18 @@ class Edges:
     base: int = 0
     notes: dict[str, int] = field(default_factory=dict)
     cost: str | None = None
+
+
+class RowBlocks(NamedTuple):
+    """A graph that is written a block of rows at a time: its sizes, the type of its weights, and the blocks in order.
+
+    A block is the ``indptr`` of its rows, from 0 on, their ``indices`` and their ``weights``.
+    """
+
+    n: int
+    m: int
+    kind: np.dtype
+    blocks: Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 @dataclass

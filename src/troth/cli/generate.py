@@ -56,14 +56,22 @@ def generate(
       troth generate er n=1e5 degree=16 weights=integers high=100 seed=7 -o er.graph.gz
     """
     from troth.families import from_spec
-    from troth.io import write_graph
+    from troth.families.blocks import row_blocks
+    from troth.graph import Graph
+    from troth.io import csr, format_of, write_graph
 
     o.refuse_ranks("troth generate runs as one process: leave mpiexec out")
     o.check_output(output, graph=True)
     name, _, given = family.partition(":")
     spec = f"{name}:{','.join(filter(None, [given, *(parameters or ())]))}"
     with waiting("generating") as report:
-        g = from_spec(spec)
-        report("writing")
-        write_graph(g, output)
+        blocks = row_blocks(spec) if format_of(output) is csr else None
+        if blocks is not None:
+            report("generating and writing")
+            write_graph(blocks, output)
+            g = Graph.trusted(*csr.open_csr(output)[:3])
+        else:
+            g = from_spec(spec)
+            report("writing")
+            write_graph(g, output)
     show({**graph_facts(spec, g), "output": output}, {**graph_rows(spec, g), "file": output}, json)

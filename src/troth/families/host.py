@@ -57,21 +57,26 @@ def lattice_row(v, shape, unknowns, offsets, fill, at, indices):
 
 
 @kernel
-def _lattice(worker, cursor, chunk, shape, unknowns, offsets, fill, indptr, indices):
+def _lattice(worker, cursor, chunk, origin, shape, unknowns, offsets, fill, indptr, indices):
+    """The rows of the vertices origin, origin + 1, ..."""
     for first, last in chunks(cursor, chunk, len(indptr) - 1):
-        for v in range(first, last):
-            at = indptr[v] if fill else 0
-            at = lattice_row(v, shape, unknowns, offsets, fill, at, indices)
+        for i in range(first, last):
+            at = indptr[i] if fill else 0
+            at = lattice_row(origin + i, shape, unknowns, offsets, fill, at, indices)
             if not fill:
-                indptr[v + 1] = at
+                indptr[i + 1] = at
 
 
-def lattice(shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray) -> Structure:
+def lattice(
+    shape: tuple[int, int, int], unknowns: int, offsets: np.ndarray, rows: tuple[int, int] | None = None
+) -> Structure:
     """A box of nodes, the last coordinate running fastest, each with ``unknowns`` vertices of consecutive numbers.
 
     A vertex is joined to all unknowns of the nodes at the offsets, which are in lexicographic order and hold zero.
+    ``rows``: of these vertices alone, the first and the one behind the last.
     """
-    return count_and_fill(_lattice, prod(shape) * unknowns, shape, unknowns, offsets)
+    first, last = rows or (0, prod(shape) * unknowns)
+    return count_and_fill(_lattice, last - first, first, shape, unknowns, offsets)
 
 
 # ---- points in the square ----

@@ -70,10 +70,12 @@ def edge_weight(code, seed, bits, high, u, v):
 
 
 @kernel
-def _weigh(worker, cursor, chunk, code, seed, bits, high, indptr, indices, weights):
+def _weigh(worker, cursor, chunk, origin, code, seed, bits, high, indptr, indices, weights):
+    """The weights of the rows of the vertices origin, origin + 1, ..."""
     for first, last in chunks(cursor, chunk, len(indptr) - 1):
-        for u in range(first, last):
-            for at in range(indptr[u], indptr[u + 1]):
+        for i in range(first, last):
+            u = origin + i
+            for at in range(indptr[i], indptr[i + 1]):
                 v = np.int64(indices[at])
                 weights[at] = edge_weight(code, seed, bits, high, min(u, v), max(u, v))
 
@@ -117,8 +119,13 @@ def check_fit(rule: str, greatest: int, kind: np.dtype) -> None:
         raise TrothError(f"weights={rule} reach {greatest}, beyond dtype={kind}: choose a wider type, such as int64")
 
 
-def weigh(indptr: np.ndarray, indices: np.ndarray, rule: str, seed: np.uint64, kind: np.dtype, high: int) -> np.ndarray:
-    """Weights of a CSR structure by a rule of ``RULES`` for all families, in a type from ``weight_type``. O(n + m)."""
+def weigh(
+    indptr: np.ndarray, indices: np.ndarray, rule: str, seed: np.uint64, kind: np.dtype, high: int, origin: int = 0
+) -> np.ndarray:
+    """Weights of a CSR structure by a rule of ``RULES`` for all families, in a type from ``weight_type``. O(n + m).
+
+    Where the structure is a block of rows, ``origin`` is the vertex of its first; ranks need the whole.
+    """
     code = RULES[rule].code
     if code == UNIT:
         return np.ones(len(indices), kind)
@@ -128,5 +135,5 @@ def weigh(indptr: np.ndarray, indices: np.ndarray, rule: str, seed: np.uint64, k
         _rank(indptr, indices, indptr[:-1].copy(), weights)
     else:
         bits = 53 if kind == np.float64 else 24
-        in_blocks(_weigh, len(indptr) - 1, code, seed, bits, high, indptr, indices, weights)
+        in_blocks(_weigh, len(indptr) - 1, origin, code, seed, bits, high, indptr, indices, weights)
     return weights

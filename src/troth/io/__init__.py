@@ -25,7 +25,7 @@ from typing import Any
 from troth.errors import TrothError
 from troth.files import refusing
 from troth.graph import Graph
-from troth.inputs import Edges, Matrix, check_base, refuse_table_options
+from troth.inputs import Edges, Matrix, RowBlocks, check_base, refuse_table_options
 from troth.io import csr, matrixmarket, metis, npz, parquet, standard_input, tables
 from troth.io.atomic import atomic_path
 from troth.io.mates import read_mates, write_mates
@@ -96,13 +96,16 @@ def _read(path: Path, form: ModuleType, options: dict[str, Any]) -> Matrix | Edg
         return form.read(path)
 
 
-def write_graph(graph: Graph, path: str | os.PathLike[str]) -> None:
-    """Write a graph in the format that the extension names, whole or not at all."""
+def write_graph(graph: Graph | RowBlocks, path: str | os.PathLike[str]) -> None:
+    """Write a graph in the format that the extension names, whole or not at all; blocks of rows into ``.csr`` alone."""
     path = Path(path)
     with refusing(path):
         check_target(path)
     with atomic_path(path) as temporary:
-        format_of(path).write(graph.to("cpu"), temporary)
+        if isinstance(graph, RowBlocks):
+            csr.write_blocks(graph, temporary)
+        else:
+            format_of(path).write(graph.to("cpu"), temporary)
 
 
 def check_target(path: Path) -> None:

@@ -18,8 +18,11 @@ opens them again: it has the arrays of one graph. What it has mapped stays, also
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from io import BufferedIOBase
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Literal, NamedTuple, TypeVar
@@ -29,7 +32,7 @@ import numpy as np
 from troth.errors import TrothError
 from troth.files import refusing
 from troth.graph import Graph
-from troth.inputs import Matrix
+from troth.inputs import Matrix, RowBlocks
 from troth.io.text import distinct_text
 from troth.names import object_array
 
@@ -171,7 +174,7 @@ def _map(path: Path, name: str, mode: Literal["r", "c"], length: int | None, dty
     """One array, mapped: flat, of this length if any, and of type ``dtype``, or else as ``EXTRA`` says."""
     where = path / f"{name}.npy"
     with refusing(where, Exception):
-        array = np.asarray(np.load(where, mmap_mode=mode, allow_pickle=False))
+        array = np.asarray(_load(where, mode))
         kinds = "iuf" if name == "vertex_weights" else "iufU"
         fits = array.dtype == np.dtype(dtype) if dtype else array.dtype.kind in kinds
     lengths = array.shape[:1] if length is None else (length,)
@@ -179,6 +182,16 @@ def _map(path: Path, name: str, mode: Literal["r", "c"], length: int | None, dty
         wanted = f"{'one row' if length is None else length} of {dtype or EXTRA[name]}"
         raise TrothError(f"{where}: holds {array.dtype} of shape {array.shape}, but meta.json says {wanted}")
     return array
+
+
+def _load(where: Path, mode: Literal["r", "c"]) -> np.ndarray:
+    """The array of a file, mapped. What is larger than memory cannot be written to, since Linux keeps room for that."""
+    try:
+        return np.load(where, mmap_mode=mode, allow_pickle=False)
+    except OSError as error:
+        if mode == "r" or error.errno != errno.ENOMEM:
+            raise
+        return np.load(where, mmap_mode="r", allow_pickle=False)
 
 
 def read(path: Path) -> Matrix:
@@ -223,14 +236,48 @@ def write(graph: Graph, path: Path) -> None:
             arrays["name_ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
             version = WITH_NAMES
     for name, array in arrays.items():
-        _save(path / f"{name}.npy", array)
-    meta = {"format": FORMAT, "version": version, "n": graph.n, "m": graph.m, "weights": graph.weights.dtype.name}
+        with _create(path / f"{name}.npy", array.shape, array.dtype) as stream:
+            _append(stream, array)
+    _write_meta(path, version, graph.n, graph.m, graph.weights.dtype)
+
+
+def write_blocks(graph: RowBlocks, path: Path) -> None:
+    """Make the folder that ``write`` makes of the whole graph, with one block of it in memory at a time."""
+    path.mkdir()
+    kinds = {
+        "indptr": (graph.n + 1, np.int64),
+        "indices": (2 * graph.m, np.int32),
+        "weights": (2 * graph.m, graph.kind),
+    }
+    with ExitStack() as stack:
+        indptr, indices, weights = (
+            stack.enter_context(_create(path / f"{name}.npy", (length,), np.dtype(kind)))
+            for name, (length, kind) in kinds.items()
+        )
+        end = 0
+        _append(indptr, np.zeros(1, np.int64))
+        for block in graph.blocks:
+            _append(indptr, block[0][1:] + end)
+            _append(indices, block[1])
+            _append(weights, block[2])
+            end += len(block[1])
+    _write_meta(path, PLAIN, graph.n, graph.m, graph.kind)
+
+
+def _write_meta(path: Path, version: int, n: int, m: int, kind: np.dtype) -> None:
+    meta = {"format": FORMAT, "version": version, "n": n, "m": m, "weights": kind.name}
     (path / "meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
 
 
-def _save(path: Path, array: np.ndarray) -> None:
-    """As ``numpy.save``, which tells of a full disk only how many numbers were written."""
-    array = np.ascontiguousarray(array)
+@contextmanager
+def _create(path: Path, shape: tuple[int, ...], kind: np.dtype) -> Iterator[BufferedIOBase]:
+    """A file as ``numpy.save`` begins it, to which the numbers are to be appended."""
     with open(path, "wb") as stream:
-        np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
-        stream.write(array.reshape(-1).view(np.uint8).data)
+        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(stream, header)
+        yield stream
+
+
+def _append(stream: BufferedIOBase, array: np.ndarray) -> None:
+    """As ``numpy.save`` does, which tells of a full disk only how many numbers were written."""
+    stream.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
