@@ -21,7 +21,7 @@ from troth.errors import TrothError
 CPU = "suitor@cpu"
 GRAPHS = {
     "stencil 426^3": "stencil:nx=426,ny=426,nz=426",
-    "grid 22400^2": "grid:rows=22400,cols=22400",
+    "grid 7072^2": "grid:rows=7072,cols=7072",
 }
 title = titles_of(GRAPHS)
 TICK = 0.01  # seconds between two looks at a running command
@@ -88,7 +88,7 @@ def rows(records: list[Record]) -> list[Row]:
 
 QUESTIONS = by_name(
     Question(
-        "mapped-largest", "Graphs of a billion edges from mapped files",
+        "mapped-largest", "Graphs of up to a billion edges from mapped files",
         "How much memory beside the page cache do `troth generate` and `troth match` need for a graph on disk?",
         "`troth generate GRAPH -o graph.csr`, then `troth match graph.csr`, each a process whose anonymous memory "
         "(RssAnon) is looked at a hundred times a second; MB are 10^6 bytes of it at the peak, and bytes a vertex are "

@@ -1,7 +1,8 @@
 """Seeded graph families: the same arrays for the same words, on every machine and device, for any number of threads.
 
 ``structures.py`` says what the structures are and ``host.py`` makes them, ``weights.py`` makes the weights, ``draw.py``
-their random numbers; ``spec.py`` reads what the user asked for. On a GPU ``cuda.py`` does the making.
+their random numbers; ``spec.py`` reads what the user asked for. On a GPU ``cuda.py`` does the making;
+``blocks.py`` makes lattices a block of rows at a time.
 """
 
 from troth.families.spec import ALIASES, COMMON, FAMILIES, Family, Param, from_spec, generate, is_spec, places_of

@@ -244,14 +244,14 @@ def write(graph: Graph, path: Path) -> None:
 def write_blocks(graph: RowBlocks, path: Path) -> None:
     """Make the folder that ``write`` makes of the whole graph, with one block of it in memory at a time."""
     path.mkdir()
-    kinds = {
-        "indptr": (graph.n + 1, np.int64),
-        "indices": (2 * graph.m, np.int32),
+    kinds: dict[str, tuple[int, np.dtype]] = {
+        "indptr": (graph.n + 1, np.dtype(np.int64)),
+        "indices": (2 * graph.m, np.dtype(np.int32)),
         "weights": (2 * graph.m, graph.kind),
     }
     with ExitStack() as stack:
         indptr, indices, weights = (
-            stack.enter_context(_create(path / f"{name}.npy", (length,), np.dtype(kind)))
+            stack.enter_context(_create(path / f"{name}.npy", (length,), kind))
             for name, (length, kind) in kinds.items()
         )
         end = 0
