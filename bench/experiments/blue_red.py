@@ -232,8 +232,8 @@ def _rounds(runs: dict, page: Page) -> None:
     late = [f"{graph}, of {next(iter(runs[graph].values()))['n']:,} vertices" for graph, few, rounds in
             zip(curves, need, whole, strict=True) if 2 * few > rounds]  # fmt: skip
     figure, ax = figures.new(height=4.4)
-    for number, (graph, curve) in enumerate(curves.items()):
-        ax.plot(range(len(curve) + 1), [0, *curve], label=graph, **figures.style(number))
+    for (graph, curve), look in zip(curves.items(), figures.styles(curves).values(), strict=True):
+        ax.plot(range(len(curve) + 1), [0, *curve], label=graph, **look)
     ax.set_xlim(0, 2 * max(need))
     ax.set_ylim(0, 101)
     ax.set_xlabel("rounds")

@@ -106,9 +106,10 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
 
 def _edges(left: dict[str, list[int]], page: Page) -> None:
     figure, ax = figures.new()
-    for number, (graph, counts) in enumerate(left.items()):
+    looks = figures.styles(left)
+    for graph, counts in left.items():
         shown = [100 * count / counts[0] for count in counts if count]
-        ax.plot(range(len(shown)), shown, label=graph, markevery=max(1, len(shown) // 8), **figures.style(number))
+        ax.plot(range(len(shown)), shown, label=graph, markevery=max(1, len(shown) // 8), **looks[graph])
     ax.set_yscale("log")
     figures.plain(ax.yaxis)
     figures.whole_numbers(ax)

@@ -103,7 +103,7 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
     graphs = sorted(times[order])
     figure, ax = figures.new(height=4.2)
     series = {label(name): [1e3 * times[name][g] if g in times[name] else None for g in graphs] for name in names}
-    figures.sorted_curves(ax, series, order=label(order))
+    figures.sorted_curves(ax, series, order=label(order), graphs=dict.fromkeys(series, graphs))
     ax.set_xlabel(f"graphs, by the time of {label(order)}")
     ax.set_ylabel("milliseconds")
     figures.plain(ax.yaxis)
