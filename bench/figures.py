@@ -124,7 +124,7 @@ def legend_below(figure: Figure, columns: int = 2) -> None:
     """One legend for all panels of a figure, below them; what stands alone is named in the title."""
     entries: dict[str, Any] = {}
     for ax in figure.axes:
-        entries = file_marks.in_legend(ax) | entries
+        entries |= {name: handle for name, handle in file_marks.in_legend(ax).items() if name not in entries}
     if len(entries) == 1:
         (name,), ax = entries, figure.axes[0]
         ax.set_title(f"{ax.get_title('left')} {name}".strip(), loc="left")
