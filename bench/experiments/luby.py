@@ -26,8 +26,8 @@ QUESTION = (
 METHOD = (
     "Random graphs of average degree 8, square grids and R-MAT graphs, each four times as large as the one before. "
     "In a round an edge is taken where its value is the greatest at both of its ends, and goes with all edges there. "
-    "Luby's values are drawn anew in every round, those of greedy matching are the weights, which are random here. Means "
-    "over eight seeds. n is the number of vertices of the line graph, which is that of the graph's edges."
+    "Luby's values are drawn anew in every round, those of greedy matching are the weights, which are random here. "
+    "Means over eight seeds. n is the number of vertices of the line graph, which is that of the graph's edges."
 )
 FAMILIES = {
     "Erdos-Renyi": "erdos-renyi:n={n},degree=8",

@@ -203,7 +203,9 @@ def _alike(records: list[dict[str, Any]], names: list[str], page: Page) -> None:
             means[where] = {name: geometric_mean(times[name][g] for g in graphs) for name in names}
             first, *others = sorted(names, key=means[where].get)
             won = wins(times, first, others)
-            ratios = ", ".join(f"{label(each)} {means[where][each] / means[where][first]:.2g}" for each in others)
+            ratios = ", ".join(
+                f"{label(each)} {figures.ratio(means[where][each] / means[where][first])}" for each in others
+            )
             spelled[where] = f"{label(first)} is the fastest on {won[0]} of {won[1]} graphs; times over its: {ratios}"
     said = "graphs of a hundred thousand to a million edges have similar run time behavior (section 5.1)"
     if len(means) < 2:
