@@ -34,6 +34,7 @@ SIZES = ("tiny", "small", "full")
 TINIEST, SMALL = 3_000, 1_300_000  # edges of the largest graphs of the sizes "tiny" and "small"
 ROOM = 64  # bytes of main memory an edge, to make it, to hold it and to match it
 A_CORE = 2**25  # edges a core, where there is no GPU: more would take hours
+ENDINGS = (".mtx", ".mtx.gz", ".graph", ".graph.gz", ".metis", ".metis.gz")  # of the files of --folder
 
 TINY = (
     ("structural", "tiny", "stencil:nx=4,ny=3,nz=3,unknowns=3,seed=1"),
@@ -256,14 +257,22 @@ def of_size(size: str, most: int) -> list[Instance]:
     return found[: len(TINY)] if size == "tiny" else [each for each in found[len(TINY) :] if each.edges <= most]
 
 
+def is_file(name: str) -> bool:
+    """Whether a graph of this name is a file, and so of the family "file".
+
+    >>> is_file("karate.mtx.gz"), is_file("rmat-1m")
+    (True, False)
+    """
+    return name.lower().endswith(ENDINGS)
+
+
 def of_folder(folder: Path) -> list[Instance]:
     """Every MatrixMarket and METIS file of a folder."""
     if not folder.is_dir():
         raise TrothError(f"{folder}: there is no such folder")
-    endings = (".mtx", ".mtx.gz", ".graph", ".graph.gz", ".metis", ".metis.gz")
-    paths = sorted(path for path in folder.iterdir() if path.is_file() and path.name.lower().endswith(endings))
+    paths = sorted(path for path in folder.iterdir() if path.is_file() and is_file(path.name))
     if not paths:
-        raise TrothError(f"{folder}: no MatrixMarket or METIS file there ({' '.join(endings)})")
+        raise TrothError(f"{folder}: no MatrixMarket or METIS file there ({' '.join(ENDINGS)})")
     return [Instance(path.name, "file", str(path)) for path in paths]
 
 

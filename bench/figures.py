@@ -13,6 +13,8 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from bench import file_marks
+from bench.catalogue import is_file
 from troth.errors import TrothError
 
 if TYPE_CHECKING:
@@ -104,8 +106,13 @@ def style(number: int) -> dict[str, Any]:
 
 
 def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """A style for each name, in their order."""
-    return {name: style(number) for number, name in enumerate(dict.fromkeys(names))}
+    """A style for each name, in their order; those that are files share a colour (``file_marks.py``)."""
+    found, seen = {}, {True: 0, False: 0}
+    for name in dict.fromkeys(names):
+        of_file = is_file(name)
+        found[name] = style(seen[of_file]) | ({"color": file_marks.COLOUR} if of_file else {})
+        seen[of_file] += 1
+    return found
 
 
 def legend(ax: Axes, columns: int = 2) -> None:
@@ -115,10 +122,9 @@ def legend(ax: Axes, columns: int = 2) -> None:
 
 def legend_below(figure: Figure, columns: int = 2) -> None:
     """One legend for all panels of a figure, below them; what stands alone is named in the title."""
-    entries = {}
+    entries: dict[str, Any] = {}
     for ax in figure.axes:
-        for handle, name in zip(*ax.get_legend_handles_labels(), strict=True):
-            entries.setdefault(name, handle)
+        entries |= {name: handle for name, handle in file_marks.in_legend(ax).items() if name not in entries}
     if len(entries) == 1:
         (name,), ax = entries, figure.axes[0]
         ax.set_title(f"{ax.get_title('left')} {name}".strip(), loc="left")
@@ -175,20 +181,29 @@ def _written_out(value: float, _: Any) -> str:
     return f"{value:g}"
 
 
-def sorted_curves(ax: Axes, values: Mapping[str, Sequence[float]], order: str | None = None) -> None:
+def sorted_curves(
+    ax: Axes,
+    values: Mapping[str, Sequence[float]],
+    order: str | None = None,
+    graphs: Mapping[str, Sequence[str]] | None = None,
+) -> None:
     """One curve a name, over instances, log scale: each in its own descending order, or all in that of ``order``.
 
-    With ``order`` all sequences run over the same instances, and None marks a missing value.
+    With ``order`` all sequences run over the same instances, and None marks a missing value. ``graphs`` names the
+    instances of each sequence: those that are files are ringed.
     """
-    places = None
-    if order is not None:
-        places = sorted(range(len(values[order])), key=lambda at: -(values[order][at] or 0))
+
+    def descending(series: Sequence[float]) -> list[int]:
+        return sorted(range(len(series)), key=lambda at: -(series[at] or 0))
+
     marks = styles(values)
     for name, series in values.items():
-        shown = [series[at] for at in places] if places else sorted((v for v in series if v), reverse=True)
-        shown = [math.nan if value is None else value for value in shown]
-        every = max(1, len(shown) // 12)
-        ax.plot(range(1, len(shown) + 1), shown, label=name, markevery=every, **marks[name])
+        places = descending(values[order]) if order else [at for at in descending(series) if series[at]]
+        shown = [math.nan if series[at] is None else series[at] for at in places]
+        x, every = range(1, len(shown) + 1), max(1, len(shown) // 12)
+        ax.plot(x, shown, label=name, markevery=every, **marks[name])
+        if graphs:
+            file_marks.ring(ax, [graphs[name][at] for at in places], x, shown)
     ax.set_yscale("log")
     whole_numbers(ax)
 
@@ -265,6 +280,7 @@ def bars(ax: Axes, values: Mapping[str, Mapping[str, float]], log: bool = False)
         hatch = HATCHES[number % len(HATCHES)]
         ax.barh(places, heights, thick, label=name, color=marks[name]["color"], hatch=hatch, edgecolor=PAPER)
     ax.set_yticks([at + 0.4 - thick / 2 for at in range(len(groups))], groups)
+    file_marks.colour_rows(ax)
     ax.invert_yaxis()
     ax.grid(False, axis="y")
     if log:
@@ -284,6 +300,7 @@ def shares(ax: Axes, values: Mapping[str, Mapping[str, float]]) -> None:
         told = name if any(parts.values()) else None  # a share that nobody has is not in the legend
         ax.barh(list(parts), list(parts.values()), 0.7, left=list(before.values()), label=told, **look)
         before = {row: before[row] + part for row, part in parts.items()}
+    file_marks.colour_rows(ax)
     ax.invert_yaxis()
     ax.grid(False, axis="y")
     ax.set_xlim(0, 100)
@@ -299,6 +316,7 @@ def dots(ax: Axes, values: Mapping[str, Mapping[str, float]]) -> None:
         shown = [values[row][name] for row in rows if name in values[row]]
         ax.plot(shown, places, label=name, color=mark["color"], marker=mark["marker"], linestyle="none", markersize=6)
     ax.set_yticks(range(len(rows)), rows)
+    file_marks.colour_rows(ax)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xscale("log")
     plain(ax.xaxis)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench import engines, experiments, figures
+from bench import engines, experiments, figures, file_marks
 from bench.catalogue import SIZES
 from bench.store import CHOICES, Store
 from bench.verdicts import RULE, VERDICTS
@@ -350,7 +350,8 @@ def _inline(svg: str, stem: str, caption: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     head, rest = svg.split(">", 1)
     head = re.sub(r' (width|height)="[^"]*"', "", head)
-    for name, colour in (figures.COLOURS | {"grid": figures.GRID, "paper": figures.PAPER}).items():
+    others = {"grid": figures.GRID, "paper": figures.PAPER, "file": file_marks.COLOUR}
+    for name, colour in (figures.COLOURS | others).items():
         rest = rest.replace(colour, f"var(--{name})")
     rest = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{stem}-", rest)
     return f'{head} role="img" aria-label="{html.escape(caption)}">{rest}'

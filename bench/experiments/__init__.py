@@ -23,6 +23,7 @@ PAPERS = (
     "blue-red",
     "handshake",
     "pgas",
+    "luby",
     "peers",
     "quality",
     "near-optimal",

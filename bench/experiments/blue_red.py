@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench import engines, figures, one_round
-from bench.experiments import blue_red_p
+from bench.experiments import blue_red_p, blue_red_work
 from bench.numberings import kind_of_weights, renumber
 from bench.setting import Setting, Task, digest
 from bench.verdicts import IDEAL, WEIGHT, held, reached
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "blue-red"
 TITLE = "How good and how fast are random colours?"
-SOURCE = "Fagginger Auer and Bisseling 2011, the talk: saturation, choice of p, scaling, results"
+SOURCE = "Fagginger Auer and Bisseling 2011, the talk: saturation, p, scaling, results; Naim et al. 2015, section 6"
 QUESTION = (
     "Vertices are coloured blue with probability p, else red; blue ones propose, red ones respond. How much is matched "
     "by each round? Which p matches the most? How does it scale with threads, and how do its size, weight and time "
@@ -33,8 +34,10 @@ METHOD = (
     "edges, run on one thread; "
     "blue-red runs on all threads, and on the GPU where there is one. The fraction that one round matches is measured "
     "over p on random graphs: on large ones of average degrees 4, 16 and 64, and on many copies of small ones of a "
-    "given density. It is compared with the talk's formula for large graphs, with its formula for n vertices of "
-    "density d, and with the exact expectation, which conditions on the number of red vertices."
+    "given density; and at three fixed densities as n grows, which is what its limit is about. It is "
+    "compared with the talk's formula for large graphs, with its formula for n vertices of "
+    "density d, and with the exact expectation, which conditions on the number of red vertices. Work is counted in "
+    "entries of rows that are read, and beside Suitor's; both run on 1, 2, 4, ... threads on the same graphs."
 )
 NUMBERINGS = {"tiny": 4, "small": 8, "full": 32}
 FEW = 4  # numberings for an engine that gives one matching, whatever they are
@@ -103,6 +106,10 @@ LARGE = {"tiny": 1024, "small": 2**15, "full": 2**18}  # vertices of the large r
 DEGREES = (4, 16, 64)
 SAMPLES = {"tiny": 2000, "small": 40_000, "full": 200_000}  # vertices of all copies of a small random graph together
 COPIES = ((8, 1.0), (32, 0.25), (128, 0.02))  # n and d
+FIXED = (0.02, 0.1, 0.5)  # densities at which n grows
+GROWING = {"tiny": (16, 64), "small": (32, 128, 512), "full": (32, 128, 512, 2048)}
+PAIRS = 2 * 10**7  # of vertices, in all copies of a graph of fixed density together
+SUITOR = "suitor@cpu"
 
 
 def blue_red(device: str, mode: str) -> str:
@@ -119,13 +126,17 @@ def tasks(setting: Setting) -> list[Task]:
         compared += [each.name for each in setting.instances if each.family == "file"]
     ours = [blue_red(device, mode) for device in ("cpu", "cuda") for mode in ("random", "weighted")]
     able = setting.able([*ours, *BASELINES, *DEFAULTS])
-    teams = [f"blue-red@cpu:threads={count}" for count in THREADS if count <= setting.cores]
+    teams = [
+        f"{name}:threads={count}" for name in ("blue-red@cpu", SUITOR) for count in THREADS if count <= setting.cores
+    ]
     teams = [name for name in teams if setting.wants(name)]
     found = []
     for name in dict.fromkeys([*compared, *scaled]):
         cost = 0.1 + wanted[name].edges / 2e6
         if name in compared:
             found += [Task(name, engine, {"part": "numberings"}, cost) for engine in able]
+            both = [engine for engine in (blue_red("cpu", "weighted"), SUITOR) if engine in able]
+            found += [Task(name, engine, {"part": "work"}, cost / 10) for engine in both]
         if name in scaled:
             found += [Task(name, engine, {"part": "threads"}, cost) for engine in teams]
     for engine in [engine for engine in reversed(ours) if engine in able and "random" in engine][:1]:
@@ -133,6 +144,8 @@ def tasks(setting: Setting) -> list[Task]:
             found.append(Task(f"erdos-renyi:n={LARGE[setting.size]},degree={degree}", engine, {"part": "p"}))
         for n, d in COPIES:
             found.append(Task("", engine, {"part": "p", "n": n, "d": d}))
+        for d, n in product(FIXED, GROWING[setting.size]):
+            found.append(Task("", engine, {"part": "density", "n": n, "d": d}, cost=20 * n / 2048))
     return found
 
 
@@ -140,6 +153,11 @@ def measure(task: Task, setting: Setting) -> dict[str, Any]:
     if task.params["part"] == "threads":
         found = setting.match(task.graph, task.engine, budget=PATIENCE[setting.size])
         return {name: found[name] for name in ("seconds", "mates")}
+    if task.params["part"] == "work":
+        found = setting.match(task.graph, task.engine, budget=0.0)
+        graph, stats = setting.load(task.graph), found["stats"]
+        counts = {"rounds": stats.get("rounds"), "looks": stats.get("scans"), "read": stats["edges_read"]}
+        return {"n": graph.n, "m": graph.m, **counts}
     contender = engines.read(task.engine)
     if task.params["part"] == "numberings":
         instance, graph = setting.find(task.graph), setting.load(task.graph)
@@ -150,7 +168,8 @@ def measure(task: Task, setting: Setting) -> dict[str, Any]:
         n, d = graph.n, 2 * graph.m / (graph.n * (graph.n - 1))
     else:
         n, d = task.params["n"], task.params["d"]
-        graph = one_round.copies(n, d, SAMPLES[setting.size] // n, setting.seed).to(contender.device)
+        most = PAIRS // (n * (n - 1) // 2)
+        graph = one_round.copies(n, d, min(SAMPLES[setting.size] // n, most), setting.seed).to(contender.device)
     return {"n": n, "d": d, **one_round.over_p(graph, contender.device, setting)}
 
 
@@ -194,9 +213,9 @@ def average(graph: Graph, contender: engines.Contender, setting: Setting) -> dic
 
 
 def present(records: list[dict[str, Any]], page: Page) -> None:
-    parts: dict[str, list[dict[str, Any]]] = {"numberings": [], "orders": [], "threads": [], "p": []}
-    for record in records:
-        parts[record["params"]["part"]].append(record)
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for part in ("numberings", "orders", "threads", "work", "p", "density"):
+        parts[part] = [record for record in records if record["params"]["part"] == part]
     averaged = parts["numberings"]
     if not averaged and parts["orders"]:  # what an earlier version measured: seeds on the graph as it is
         averaged = [each for each in parts["orders"] if not each["engine"].startswith("local-random@")]
@@ -212,7 +231,9 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
     _rounds(runs, page)
     blue_red_p.large_graphs([each for each in results if each["n"] >= LARGE["tiny"]], page)
     blue_red_p.small_graphs([each for each in results if each["n"] < LARGE["tiny"]], page)
+    blue_red_p.fixed_density([record["result"] for record in parts["density"]], page)
     _threads(parts["threads"], page)
+    blue_red_work.present(parts["work"], parts["threads"], page)
     _quality(runs, page)
     _speed(runs, page)
     _default(runs, page)
@@ -232,8 +253,8 @@ def _rounds(runs: dict, page: Page) -> None:
     late = [f"{graph}, of {next(iter(runs[graph].values()))['n']:,} vertices" for graph, few, rounds in
             zip(curves, need, whole, strict=True) if 2 * few > rounds]  # fmt: skip
     figure, ax = figures.new(height=4.4)
-    for number, (graph, curve) in enumerate(curves.items()):
-        ax.plot(range(len(curve) + 1), [0, *curve], label=graph, **figures.style(number))
+    for (graph, curve), look in zip(curves.items(), figures.styles(curves).values(), strict=True):
+        ax.plot(range(len(curve) + 1), [0, *curve], label=graph, **look)
     ax.set_xlim(0, 2 * max(need))
     ax.set_ylim(0, 101)
     ax.set_xlabel("rounds")
@@ -256,7 +277,8 @@ def _rounds(runs: dict, page: Page) -> None:
 def _threads(records: list[dict[str, Any]], page: Page) -> None:
     lines: dict[str, dict[float, float]] = {}
     for record in records:
-        lines.setdefault(record["graph"], {})[engines.read(record["engine"]).threads] = min(record["seconds"])
+        if record["engine"].startswith("blue-red"):
+            lines.setdefault(record["graph"], {})[engines.read(record["engine"]).threads] = min(record["seconds"])
     lines = {graph: found for graph, found in lines.items() if 1 in found and len(found) > 1}
     if not lines:
         return

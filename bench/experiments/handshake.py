@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from statistics import geometric_mean, median
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from bench.verdicts import QUARTER, held
 
 if TYPE_CHECKING:
     from bench.report import Page
+    from troth.graph import Graph
 
 NAME = "handshake"
 TITLE = "How do the rounds of handshaking go?"
@@ -27,12 +29,15 @@ METHOD = (
     "ties (the smaller number wins). On the GPU its six kernels run in the given order, each on a given number of "
     "threads or, by default, on one for each item, up to two million; their times are the device's. On the CPU the "
     "rounds are the same, but only those vertices look again whose strongest neighbour is gone. The least of the runs "
-    "counts."
+    "counts. The passes of the segment scan are counted over all edges, on these graphs and on stars."
 )
 FAMILIES = ("structural", "mesh", "rgg", "circuit", "social", "rmat", "erdos-renyi")
 MOST = 10**7  # edges
 HASTE = 16  # a measurement gets this part of the setting's patience
 GPU, CPU = "handshake@cuda", "handshake@cpu"
+PACKED = "handshake@cpu:packed=true"  # the six kernels on CPU threads
+SCAN = {"part": "scan"}
+STARS = {"tiny": (4, 16), "small": (4, 64, 1024), "full": (4, 64, 1024, 16384, 2**18)}  # neighbours of the one hub
 GPU_THREADS = {
     "tiny": (32, 256, 1024),
     "small": (256, 1024, 4096, 16384, 65536, 262144),
@@ -66,10 +71,26 @@ def tasks(setting: Setting) -> list[Task]:
         for name in able:
             sweep = [{}, *({"gpu_threads": count} for count in GPU_THREADS[setting.size])] if name == GPU else [{}]
             found += [Task(each.name, name, params, cost=0.1 + each.edges * 2e-7) for params in sweep]
-    return found
+        found += [Task(each.name, PACKED, SCAN, cost=0.1 + each.edges * 2e-7)] * setting.wants(PACKED)
+    stars = [] if setting.graphs else STARS[setting.size]
+    return found + [Task(f"hubs:n={leaves + 1},hubs=1,degree={leaves}", PACKED, SCAN) for leaves in stars]
+
+
+def scan_once(graph: Graph, setting: Setting) -> dict[str, Any]:
+    """The passes of one segment scan over all edges, and the longest segment: how many entries a row has at most."""
+    import numpy as np
+
+    from troth.cpu.handshake_kernels import list_edges, scan
+    from troth.order import make_order
+
+    order = make_order("low", setting.seed, graph.bits_range(), graph)
+    _, passes = scan(*list_edges(graph), order, setting.workers)
+    return {"m": graph.m, "passes": passes, "longest": int(np.diff(graph.indptr).max())}
 
 
 def measure(task: Task, setting: Setting) -> dict[str, Any]:
+    if task.params == SCAN:
+        return scan_once(setting.load(task.graph), setting)
     graph = setting.load(task.graph, engines.read(task.engine).device)
     found = setting.match(graph, task.engine, budget=setting.patience / HASTE, ties="low", **task.params)
     return {"m": graph.m} | {name: found[name] for name in ("seconds", "mates", "stats", "phases")}
@@ -79,6 +100,39 @@ def measure(task: Task, setting: Setting) -> dict[str, Any]:
 
 
 def present(records: list[dict[str, Any]], page: Page) -> None:
+    scans = {record["graph"]: record["result"] for record in records if record["params"] == SCAN}
+    records = [record for record in records if record["params"] != SCAN]
+    _scan_claim(scans, page)
+    if records:
+        _present(records, page)
+
+
+def _scan_claim(scans: dict[str, dict[str, Any]], page: Page) -> None:
+    """Distances 1, 2, 4, ... cover a segment of s entries in ceil(log2 s) passes; one more finds that none changed."""
+    said = "a parallel segment scan can be performed with logarithmic time complexity (section 2.2)"
+    if not scans:
+        page.claim(said, "not in these results: python -m bench handshake --size full counts the passes", "not tested")
+        return
+    rows = sorted((found["longest"], found["passes"], graph) for graph, found in scans.items())
+    most = {graph: math.ceil(math.log2(longest)) + 1 for longest, _, graph in rows}
+    above = [graph for _, passes, graph in rows if passes > most[graph]]
+    (low, few, _), (high, many, _) = rows[0], rows[-1]
+    page.claim(
+        said,
+        f"on {len(rows)} graphs, whose longest segments have {low:,} to {high:,} entries, a scan takes {few} to {many} "
+        f"passes, on {len(rows) - len(above)} of them at most log2 of the longest segment, rounded up, and one that "
+        "finds that nothing changed",
+        held(not above),
+        f"these take more: {', '.join(above)}",
+    )
+    page.table(
+        [{"graph": graph, "longest segment": longest, "passes": passes, "log2, rounded up, and one": most[graph]}
+         for longest, passes, graph in rows],
+        "Passes of the segment scan",
+    )  # fmt: skip
+
+
+def _present(records: list[dict[str, Any]], page: Page) -> None:
     left = {
         record["graph"]: [record["result"]["m"], *record["result"]["stats"]["edges"]]
         for record in records
@@ -106,9 +160,10 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
 
 def _edges(left: dict[str, list[int]], page: Page) -> None:
     figure, ax = figures.new()
-    for number, (graph, counts) in enumerate(left.items()):
+    looks = figures.styles(left)
+    for graph, counts in left.items():
         shown = [100 * count / counts[0] for count in counts if count]
-        ax.plot(range(len(shown)), shown, label=graph, markevery=max(1, len(shown) // 8), **figures.style(number))
+        ax.plot(range(len(shown)), shown, label=graph, markevery=max(1, len(shown) // 8), **looks[graph])
     ax.set_yscale("log")
     figures.plain(ax.yaxis)
     figures.whole_numbers(ax)

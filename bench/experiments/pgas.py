@@ -185,10 +185,19 @@ def _speedups(times: dict, title: str, most: int) -> dict[str, float]:
 
 def _scaling_claims(times: dict, most: int, page: Page) -> None:
     """The X1 had shared memory, as ranks on one machine have; the XT4 had not (``pgas_grain.py``)."""
-    for title, said, least in (
-        (GRID, "grid: there is some speedup on both machines, and it scales well on the X1", IDEAL * most),
-        (BIPARTITE, "bipartite, every edge crosses: there is some speedup on the X1, which is not ideal", 1.0),
-        (STENCIL, "sparse graph: like the grid, it scales well on the X1", IDEAL * most),
+
+    def some(gain: float) -> bool:
+        return gain > 1
+
+    def well(gain: float) -> bool:
+        return gain > IDEAL * most
+
+    for title, said, is_so in (
+        (GRID, "grid: there is some speedup on the X1", some),
+        (GRID, "grid: it scales well on the X1", well),
+        (BIPARTITE, "bipartite, every edge crosses: there is some speedup on the X1", some),
+        (BIPARTITE, "bipartite: the speedup on the X1 is not ideal", lambda gain: gain < most),
+        (STENCIL, "sparse graph: like the grid, it scales well on the X1", well),
     ):
         speedups = _speedups(times, title, most)
         if not speedups:
@@ -197,13 +206,15 @@ def _scaling_claims(times: dict, most: int, page: Page) -> None:
         ours = f"{most} ranks are so many times as fast as one: {words}"
         alone = figures.duration(min(times[title][name][1] for name in speedups))
         why = f"one rank needs {alone}, and what many gain on so little work their rounds and gets take away again"
-        page.claim(said, ours, held(min(speedups.values()) > least), why)
+        page.claim(f"{said} (section 7.1)", ours, held(all(map(is_so, speedups.values()))), why)
 
 
 def _note_distributed(plain: list[dict[str, Any]], about_grain: list[dict[str, Any]], page: Page) -> None:
     """What there is to say of the XT4 where no job had distributed memory."""
     if not about_grain and max(record["params"]["ranks"] for record in plain) > 1:
-        page.claim(pgas_grain.XT4, "the ranks shared one machine's memory", "not tested")
+        for said in (pgas_grain.XT4_GRID, pgas_grain.XT4, pgas_grain.BETTER):
+            ours = "the ranks shared one machine's memory; python -m bench pgas --size full emulates distributed memory"
+            page.claim(said, ours, "not tested")
 
 
 def _poll_claim(times: dict, page: Page) -> None:

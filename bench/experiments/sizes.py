@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bench import figures
+from bench import figures, file_marks
 from bench.setting import Setting, Task
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
     x = range(1, len(rows) + 1)
     ax.plot(x, [row["m"] for row in rows], label="edges", **figures.style(0))
     ax.plot(x, [row["n"] for row in rows], label="vertices", **figures.style(1) | {"linestyle": "none"})
+    for what in ("m", "n"):
+        file_marks.ring(ax, [row["graph"] for row in rows], x, [row[what] for row in rows])
     ax.set_yscale("log")
     ax.set_xlabel("graphs, in decreasing order of edges")
     ax.set_ylabel("number")

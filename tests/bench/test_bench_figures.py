@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import troth
-from bench import figures
+from bench import figures, file_marks
 
 
 @pytest.fixture
@@ -59,6 +59,41 @@ def test_helpers_draw_what_can_be_read(styled):
         draw(ax, *words)
         figures.legend(ax)
         assert not figures.crowded(figure)
+
+
+def legend_of(figure) -> dict:
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    return dict(zip(names, legend.legend_handles, strict=True))
+
+
+def test_files_have_a_colour_of_their_own_and_one_entry(styled):
+    looks = figures.styles(["rmat-1m", "karate.mtx.gz", "grid", "power.graph.gz"])
+    colours = {name: look["color"] for name, look in looks.items()}
+    assert colours["karate.mtx.gz"] == colours["power.graph.gz"] == file_marks.COLOUR not in figures.COLOURS.values()
+    assert looks["karate.mtx.gz"] != looks["power.graph.gz"]
+    assert looks["grid"] == figures.style(1)  # as if there were no files
+    figure, ax = figures.new()
+    figures.scaling(ax, {name: {1: 2.0, 2: 1.0} for name in looks})
+    figures.legend(ax)
+    found = legend_of(figure)
+    assert list(found) == ["rmat-1m", "grid", file_marks.WORDS]
+    assert found[file_marks.WORDS].get_color() == file_marks.COLOUR
+
+
+def test_rows_and_points_of_files_have_that_colour(styled):
+    for draw in (figures.dots, figures.bars, figures.shares):
+        figure, ax = figures.new()
+        draw(ax, {"grid": {"a": 1.0, "b": 2.0}, "karate.mtx.gz": {"a": 3.0, "b": 4.0}})
+        figures.legend(ax)
+        rows = {label.get_text(): label.get_color() for label in ax.get_yticklabels()}
+        assert rows == {"grid": figures.INK, "karate.mtx.gz": file_marks.COLOUR}
+        assert list(legend_of(figure)) == ["a", "b", file_marks.WORDS]
+        assert not figures.crowded(figure)
+    figure, ax = figures.new()
+    figures.sorted_curves(ax, {"a": [1.0, 3.0, 2.0]}, graphs={"a": ["grid", "karate.mtx", "rmat"]})
+    _, rings = ax.get_lines()
+    assert (rings.get_label(), list(rings.get_ydata()), list(rings.get_xdata())) == (file_marks.WORDS, [3.0], [1])
 
 
 def test_crowded_finds_what_cannot_be_read(styled):

@@ -6,6 +6,7 @@ from itertools import groupby
 
 import pytest
 
+import troth
 from bench import engines, experiments, figures, machine, report, runner, setting
 from bench.experiments import handshake, runtimes, speedups, tuning, variants
 from bench.setting import Setting, Task
@@ -92,11 +93,39 @@ def test_runtimes_claims(tmp_path):
         "locally-dominant@cpu:threads=2": (7, 8, 8),
     }
     records = [record(f"g{at}", name, s / 1e3) for name, found in times.items() for at, s in enumerate(found)]
-    (gpu, gpu_verdict), (cpu, cpu_verdict) = claims(runtimes, records, tmp_path)
+    (gpu, gpu_verdict), (cpu, cpu_verdict), (_, alike) = claims(runtimes, records, tmp_path)
+    assert alike == "not tested"  # all are of one size
     assert "fastest of the four on 2 of 3 graphs" in gpu
     assert "troth's own kernels on 3" in gpu
     assert "faster one on 1 of 3 graphs" in cpu
     assert (gpu_verdict, cpu_verdict) == ("held", "not held")
+
+
+@pytest.mark.parametrize(("small", "verdict"), [((1.0, 5.0), "held"), ((5.0, 1.0), "not held")])
+def test_smaller_graphs_behave_alike_where_the_order_is_the_same(tmp_path, small, verdict):
+    names = "suitor@cpu:threads=2", "locally-dominant@cpu:threads=2"
+    sizes = {"g.mtx": (200_000, small), "h": (2_000_000, (10.0, 20.0)), "tiny": (50, (9.0, 1.0))}
+    records = [record(graph, name, s, m=m) for graph, (m, both) in sizes.items() for name, s in
+               zip(names, both, strict=True)]  # fmt: skip
+    ours, found = claims(runtimes, records, tmp_path)[-1]
+    assert found == verdict
+    assert "is the fastest on 1 of 1 graphs" in ours
+
+
+@pytest.mark.parametrize(("passes", "verdict"), [(11, "held"), (12, "not held")])
+def test_scan_passes_are_logarithmic(tmp_path, passes, verdict):
+    scans = [
+        record(f"g{longest}", handshake.PACKED, 0.0, handshake.SCAN, longest=longest, passes=done)
+        for longest, done in ((1, 1), (5, 4), (1024, passes))
+    ]
+    assert [found for _, found in claims(handshake, scans, tmp_path)] == [verdict]
+
+
+def test_scan_of_a_star_takes_what_the_formula_says():
+    star = troth.generate("hubs", n=17, hubs=1, degree=16)
+    found = handshake.scan_once(star, Setting(size="tiny", threads=1))
+    assert found["longest"] >= 16
+    assert 1 < found["passes"] <= 1 + (found["longest"] - 1).bit_length()
 
 
 def test_runtimes_takes_all_runs_however_slow(monkeypatch):
@@ -116,7 +145,10 @@ def test_speedups_counts_beside_the_papers(tmp_path):
         "GPU-Suitor (NoSync): slower on 1, 1 to 10x on 1, 10 to 100x on 1, over 100x on 1 of 4 graphs",
         "held",
     )
-    assert found[1] == ("GPU-Suitor (NoSync): 21 times", "held")  # g20 was not measured by both
+    assert found[1] == (
+        "GPU-Suitor (NoSync): 21 times; OMP-Suitor has locks, ours compares and swaps",
+        "held",
+    )  # g20 was not measured by both
     assert [verdict for _, verdict in found[2:]] == ["not tested"] * 3
 
 
@@ -196,7 +228,8 @@ def test_handshake_claims(tmp_path):
         record("g", handshake.GPU, s, {"gpu_threads": count}, phases=phases) for count, s in ((32, 8e-3), (64, 2e-3))
     ]
     records += [record("g", f"{handshake.CPU}:threads={count}", 8e-3 / count, phases=phases) for count in (1, 2)]
-    found = claims(handshake, records, tmp_path)
+    (_, scan), *found = claims(handshake, records, tmp_path)
+    assert scan == "not tested"
     assert found == [
         ("from 3 to 3 rounds, and each leaves fewer edges than the one before", "held"),
         ("one matching on 1 of 1 graphs, whatever the number of CPU and GPU threads", "held"),
