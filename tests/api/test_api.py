@@ -63,7 +63,10 @@ def refuse(call, pattern: str, *args, **options) -> None:
             {"threads_per_block": 64},
             "^suitor: threads_per_block is an option of some variants: give variant too, of nosync,",
         ),
-        ({"device": "cuda", "presort": True}, r"^suitor on cuda has no option 'presort' \(suitor on cpu, "),
+        (
+            {"algorithm": "handshake", "device": "cuda", "packed": True},
+            r"^handshake on cuda has no option 'packed' \(handshake on cpu has it\): its",
+        ),
         ({"algorithm": "greedy", "presort": True}, r"^greedy .* 'presort' \(suitor, locally-dominant have it\): its"),
         ({"eps": 0.1}, r"^suitor on cpu has no option 'eps' \(auction has it\): its options are presort$"),
         (

@@ -271,7 +271,7 @@ def hierarchy(
     >>> levels[0], levels[-1].graph.n <= 100, int(levels[-1].graph.vertex_weights.sum())
     (Level(n=10000, m=19800), True, 10000)
     >>> [len(troth.hierarchy(levels[0].graph, stop=100, by=by)) for by in ("matching", "strongest")]
-    [9, 5]
+    [10, 5]
     """
     plan = Plan(
         check("stop", stop, whole(1)),
