@@ -61,6 +61,7 @@ from troth.rows import Rows, rows_of, sort_rows
 TWO = np.uint64(2)
 SMALL = 2**15  # entries up to which the paper's loop serves, where threads were not asked for: it compiles in a quarter
 FEW = 8  # mean degree up to which branches cost more than memory does: ``suitor_short.py``
+CROWDED = 16  # graphs of equal weights that have more than such a part of all edges are one thread's work
 MOST_LOOKS = 5  # times the entries of the graph that are read before the rows are sorted
 CHUNK = 2**17  # entries of the rows that a thread takes at a time: most neighbours in a mesh are then its own
 
@@ -226,14 +227,17 @@ def _propose_unsorted(
     graph: Graph, order: Order, threads: int, budget: Budget, mate: np.ndarray, offers: Offers, report: Callable
 ) -> list:
     """Offers along the rows as they are, until the budget is spent; ``mate`` is room for n numbers."""
-    n, entries, rows, scratch = graph.n, len(graph.indices), rows_of(graph), new_scratch(threads)
+    n, entries, rows = graph.n, len(graph.indices), rows_of(graph)
+    least, greatest, _ = graph.bits_range()
+    flat = least == greatest
+    if flat and CROWDED * entries > n * n:
+        threads = 1  # all want the same few, and several threads would but displace each other
+    scratch = new_scratch(threads)
     if goes_in_waves(graph, order):
         return propose_in_waves(rows, order, 0, budget, mate, scratch, offers, report)
     chunk = max(int(GROUP), chunk_size(n, threads, max(2048, CHUNK * n // entries)))
     team = partial(run_team, chunk=chunk, progress=report)
     if entries <= FEW * n and not order.lossy:
-        least, greatest, _ = graph.bits_range()
-        flat = least == greatest
         return team(propose_short, n, threads, rows, order, goes_down(order), flat, budget, scratch, offers)
     return team(propose_all, n, threads, rows, order, goes_down(order), budget, scratch, offers)
 
