@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <tuple>
 #include <type_traits>
@@ -19,6 +20,7 @@ using std::fabs; using std::rint; using std::ceil; using std::fmin;
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __noinline__ __attribute__((noinline))
 #define __shared__ static thread_local
 
 struct Dim { unsigned x; };
@@ -66,7 +68,8 @@ struct Fiber { void* sp; bool done; };
 
 struct Team {
     std::vector<Fiber> fibers;
-    std::vector<char> stacks;
+    std::unique_ptr<char[]> stacks;  // not cleared: most of it is never touched
+    size_t room = 0;
     std::vector<Meeting> warps;
     Meeting block;
     void* home = nullptr;
@@ -107,7 +110,9 @@ static unsigned long long* emu_warp(unsigned long long value, int line) {
 }
 template <class T> unsigned long long emu_bits(T x) { static_assert(sizeof(T) <= 8); unsigned long long b = 0; memcpy(&b, &x, sizeof x); return b; }
 template <class T> T emu_value(unsigned long long b) { T x; memcpy(&x, &b, sizeof x); return x; }
-template <class T> T emu_shuffle(int line, T x, int from) { return emu_value<T>(emu_warp(emu_bits(x), line)[from & 31]); }
+template <class T> T emu_shuffle(int line, T x, int from, int width = 32) {
+    return emu_value<T>(emu_warp(emu_bits(x), line)[(int)(threadIdx.x % 32) / width * width + (from & (width - 1))]);
+}
 template <class T> T emu_up(int line, T x, unsigned by) {
     auto s = emu_warp(emu_bits(x), line);
     return emu_value<T>(s[threadIdx.x % 32 < by ? threadIdx.x % 32 : threadIdx.x % 32 - by]);
@@ -123,7 +128,7 @@ static int emu_any(int value, int line) {
     for (unsigned i = 0; i < blockDim.x; ++i) if (s[i]) return 1;
     return 0;
 }
-#define __shfl_sync(M, V, F) emu_shuffle(__LINE__, V, F)
+#define __shfl_sync(M, V, ...) emu_shuffle(__LINE__, V, __VA_ARGS__)
 #define __shfl_xor_sync(M, V, F) emu_shuffle(__LINE__, V, (int)(threadIdx.x % 32) ^ (int)(F))
 #define __shfl_up_sync(M, V, F) emu_up(__LINE__, V, F)
 #define __ballot_sync(M, V) emu_ballot(__LINE__, V)
@@ -137,12 +142,22 @@ static int emu_any(int value, int line) {
 static int __popc(unsigned x) { return __builtin_popcount(x); }
 static int __ffs(unsigned x) { return __builtin_ffs(x); }
 static unsigned __float_as_uint(float x) { return (unsigned)emu_bits(x); }
+static long long __double_as_longlong(double x) { return (long long)emu_bits(x); }
+static double __longlong_as_double(long long x) { return emu_value<double>(x); }
 static float __uint_as_float(unsigned x) { return emu_value<float>(x); }
-template <class T> T __ldcg(const T* p) { return *(const volatile T*)p; }
+template <class T> T __ldcg(const T* p) { __asm__ volatile("" ::: "memory"); return *p; }
 template <class T> T __ldg(const T* p) { return *p; }
 template <class T> T __ldcs(const T* p) { return *p; }
 
 template <class T, class U> T atomicAdd(T* p, U x) { emu_yield(); return __atomic_fetch_add(p, (T)x, __ATOMIC_SEQ_CST); }
+inline double atomicAdd(double* p, double x) {
+    emu_yield();
+    double old, next;
+    __atomic_load(p, &old, __ATOMIC_SEQ_CST);
+    do next = old + x; while (!__atomic_compare_exchange(p, &old, &next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    return old;
+}
+template <class T, class U> T atomicOr(T* p, U x) { emu_yield(); return __atomic_fetch_or(p, (T)x, __ATOMIC_SEQ_CST); }
 template <class T, class U> T atomicMax(T* p, U x) {
     emu_yield();
     T old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
@@ -173,13 +188,13 @@ static void emu_block(unsigned index, unsigned grid, unsigned size, const void* 
     Team& t = own;
     team = &t;
     t.fibers.assign(size, {});
-    if (t.stacks.size() < size * STACK) t.stacks.resize(size * STACK);
+    if (t.room < size * STACK) t.stacks.reset(new char[t.room = size * STACK]);
     t.warps.assign((size + 31) / 32, {});
     t.block = {};
     t.work = work, t.call = call, t.returned = 0;
     blockIdx.x = index, gridDim.x = grid, blockDim.x = size;
     for (unsigned i = 0; i < size; ++i) {
-        uintptr_t top = ((uintptr_t)(t.stacks.data() + (i + 1) * STACK)) & ~(uintptr_t)63;
+        uintptr_t top = ((uintptr_t)(t.stacks.get() + (i + 1) * STACK)) & ~(uintptr_t)63;
         void** sp = (void**)top;
         *--sp = nullptr;
         *--sp = (void*)emu_entry;

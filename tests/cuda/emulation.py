@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import re
 import subprocess
 import tempfile
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +22,7 @@ from unittest import mock
 
 import numpy as np
 
+from troth.graph import Graph
 from troth.kernels.launch import OPTIONS, source
 
 SHARED = 49152  # bytes, as a GPU gives without being asked
@@ -30,14 +33,41 @@ FLAGS = ("-std=gnu++17", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", "
 class Array(np.ndarray):
     """An array that has what host files ask of CuPy's."""
 
-    def get(self):
-        """Itself."""
-        return np.asarray(self)
+    @property
+    def data(self):
+        """Where it is, as CuPy has it."""
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+    def get(self, out=None):
+        """Itself, or a copy in ``out``."""
+        if out is not None:
+            out[:] = self
+        return np.asarray(self) if out is None else out
+
+    def set(self, values) -> None:
+        """The values of another array."""
+        assert values.dtype == self.dtype
+        self[:] = values
 
 
 def array_of(found) -> Array:
     """The array, with CuPy's methods."""
     return found.view(Array)
+
+
+def on_card(graph: Graph) -> Graph:
+    """The graph, its arrays with what host files ask of CuPy's."""
+    return Graph.trusted(*map(array_of, (graph.indptr, graph.indices, graph.weights)))
+
+
+def fake_event(disable_timing: bool = False) -> SimpleNamespace:
+    """An event that has come to pass."""
+    return SimpleNamespace(record=lambda stream=None: None, synchronize=lambda: None)
+
+
+def fake_stream(non_blocking: bool = False) -> SimpleNamespace:
+    """A stream on which all is done at once."""
+    return SimpleNamespace(ptr=0, wait_event=lambda event: None, synchronize=lambda: None)
 
 
 fake_cupy = SimpleNamespace(
@@ -51,8 +81,35 @@ fake_cupy = SimpleNamespace(
     asarray=lambda array: array_of(np.array(array)),
     empty_like=lambda array: array_of(np.empty_like(array)),
     lexsort=np.lexsort,
-    cuda=SimpleNamespace(Event=lambda: SimpleNamespace(record=lambda: None), get_elapsed_time=lambda start, stop: 0.0),
+    argsort=np.argsort,
+    cumsum=lambda array, **more: array_of(np.cumsum(array, **more)),
+    cuda=SimpleNamespace(
+        Device=lambda: SimpleNamespace(use=lambda: None),
+        Event=fake_event,
+        Stream=fake_stream,
+        alloc_pinned_memory=bytearray,
+        get_current_stream=fake_stream,
+        get_elapsed_time=lambda start, stop: 0.0,
+        memory=SimpleNamespace(OutOfMemoryError=MemoryError),
+        runtime=SimpleNamespace(
+            memcpyAsync=lambda target, source, size, kind, stream: ctypes.memmove(target, source, size),
+            memcpyHostToDevice=1,
+            memcpyDeviceToHost=2,
+        ),
+    ),
+    get_default_memory_pool=lambda: SimpleNamespace(free_all_blocks=lambda: None),
 )
+
+
+@dataclass
+class Pointer:
+    """What CuPy has for a place in memory, which lives as long as this."""
+
+    ptr: int
+    memory: FakeMemory
+
+    def __add__(self, size: int) -> Pointer:
+        return Pointer(self.ptr + size, self.memory)
 
 
 class FakeMemory:
@@ -71,10 +128,13 @@ class FakeMemory:
         return self
 
     def __getitem__(self, name):
-        return SimpleNamespace(ptr=self.arrays[name].ctypes.data, memory=self)
+        return Pointer(self.arrays[name].ctypes.data, self)
 
     def view(self, name, kind):
         return array_of(self.arrays[name].view(np.uint8)[: self.sizes[name]].view(kind))
+
+    def fetch(self, name, kind):
+        return np.array(self.view(name, kind))
 
     def __del__(self) -> None:
         for name, array in self.arrays.items():
@@ -116,8 +176,7 @@ class Kernel:
         if isinstance(arg, np.ndarray):
             assert arg.flags.c_contiguous
             return np.uint64(arg.ctypes.data).tobytes()
-        assert isinstance(arg, np.generic), arg
-        return arg.tobytes()
+        return (np.int64(arg) if isinstance(arg, int) else arg).tobytes()
 
 
 @cache
@@ -139,8 +198,11 @@ def load(stem: str, expressions: tuple[str, ...], constants: tuple[str, ...]) ->
     folder.mkdir(exist_ok=True)
     path = folder / f"{stem}-{digest}.so"
     if not path.exists():
-        (folder / f"{digest}.cpp").write_text(code)
-        subprocess.run(["g++", *flags, str(folder / f"{digest}.cpp"), "-o", str(path)], check=True)
+        own = folder / f"{digest}-{os.getpid()}"  # ranks of a job may compile the same file
+        own.with_suffix(".cpp").write_text(code)
+        subprocess.run(["g++", *flags, f"{own}.cpp", "-o", f"{own}.so"], check=True)
+        own.with_suffix(".so").replace(path)
+        own.with_suffix(".cpp").unlink()
     library = ctypes.CDLL(str(path))
     return tuple(Kernel(library, i, name) for i, name in enumerate(expressions))
 
@@ -166,7 +228,7 @@ def emulated(*modules, blocks: int = 2, seed: int = 0):
         "launch_cooperative": launch_cooperative,
         "Memory": FakeMemory,
         "aligned": lambda array: array if array.ctypes.data % 16 == 0 else array_of(np.array(array)),
-        "DeviceClock": lambda: SimpleNamespace(stop=lambda: 0.0),
+        "DeviceClock": lambda: SimpleNamespace(stop=lambda: 0.0, note=lambda: None, read=lambda: 0.0),
         "resident": lambda kernel, block: blocks,
     }
     Kernel.seed, FakeMemory.damage = seed, False

@@ -26,3 +26,11 @@ def refusal(call, *args, **options) -> str:
         call(*args, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
+
+
+def outcome(work, *args, **options):
+    """What comes of it: a result, or the words of a refusal."""
+    try:
+        return work(*args, **options)
+    except TrothError as refusal:
+        return str(refusal)

@@ -12,6 +12,7 @@ import troth
 from troth.arrays import cupy
 from troth.cuda import suitor
 
+WAYS = ("matching", "strongest")
 ENGINES = [
     ("suitor", {}),
     *(("suitor", {"variant": name}) for name in ("plain", "nosync", "synclb", "syncnolb", "hybrid")),
@@ -65,7 +66,7 @@ def through_the_gate(g: troth.Graph) -> None:
 
 
 def through_levels() -> None:
-    """Rows of every length, pairs of no neighbours, and a limit."""
+    """By both ways: rows of every length, pairs of no neighbours, and a limit."""
     for spec in (
         "hubs:n=6000,hubs=2,degree=5000",
         "hubs:n=200000,hubs=2,degree=600",
@@ -73,8 +74,8 @@ def through_levels() -> None:
         "complete:n=300",
     ):
         there, here = troth.read(f"{spec},device=cuda"), troth.read(spec)
-        for limit in (None, 20):
-            words = {"stop": 50, "max_vertex_weight": limit}
+        for by, limit in ((by, limit) for by in WAYS for limit in (None, 20)):
+            words = {"by": by, "stop": 50, "max_vertex_weight": limit}
             pairs = zip(troth.hierarchy(there, **words), troth.hierarchy(here, device="cpu", **words), strict=True)
             assert all((a.graph.weights.get() == b.graph.weights).all() for a, b in pairs), spec
 
@@ -91,6 +92,9 @@ def main() -> None:
                 assert bool(troth.verify(g, m)), (g, algorithm, options)
                 if not options:
                     assert (m.mate.get() == troth.match(host, algorithm=algorithm, device="cpu").mate).all(), algorithm
+        for memory in (10**6, 10**8):
+            m = troth.match(host, device="cuda", memory=memory)
+            assert (m.mate == troth.match(host, device="cpu").mate).all(), (g, memory)
         troth.strongest(g)
         troth.strongest(g, gpu_threads=33)
         assert (len(m.labels()), len(m.edges()), m.weight > 0) == (g.n, m.cardinality, True)

@@ -19,7 +19,7 @@ from troth.graph import Graph
 
 pytestmark = pytest.mark.gpu
 
-ROWS = [(engine.algorithm, engine.device) for engine in TABLE if engine.device != "mpi"]
+ROWS = [(engine.algorithm, engine.device) for engine in TABLE if not engine.on_ranks]
 LOCAL = list(dict.fromkeys(algorithm for algorithm, _ in ROWS))
 ON_GPU = [algorithm for algorithm, device in ROWS if device == "cuda"]
 SLIDES = np.array([0, 0, 2, 2, 3]), np.array([1, 2, 3, 4, 4]), np.array([4, 5, 7, 9, 10])
@@ -194,12 +194,13 @@ def test_auto_by_options(mesh, monkeypatch):
     for size in (0, 2**60):
         monkeypatch.setattr(request, "WORTH_A_COPY", size)
         for graph in (mesh, mesh.to("cuda")):
-            for options, device in (({"presort": True}, "cpu"), ({"variant": "hybrid"}, "cuda:0")):
+            packed = {"algorithm": "handshake", "packed": True}
+            for options, device in ((packed, "cpu"), ({"variant": "hybrid"}, "cuda:0")):
                 m = troth.match(graph, **options)
                 assert m.device == device
                 check_lives(m.mate, graph)
                 assert m.mate.tolist() == troth.match(mesh, device="cpu").mate.tolist()
-    assert "no option 'presort'" in refusal(troth.match, mesh.to("cuda"), device="cuda", presort=True)
+    assert "no option 'packed'" in refusal(troth.match, mesh.to("cuda"), device="cuda", **packed)
     assert "no option 'variant'" in refusal(troth.match, mesh.to("cuda"), device="cpu", variant="auto")
 
 

@@ -14,7 +14,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from corpus import build, corpus, order_of
-from emulation import array_of, emulated
+from emulation import emulated, on_card
 
 import troth
 from troth import reference
@@ -83,7 +83,7 @@ def test_every_array_is_that_of_the_gpu(name, ties, _):
     order = order_of(graph, ties)
     expected = on_cpu(graph, order)
     for seed, gpu_threads in enumerate((None, 7, 300)):
-        there = Graph.trusted(*map(array_of, (graph.indptr, graph.indices, graph.weights)))
+        there = on_card(graph)
         with emulated(cuda, seed=seed):
             assert recorded(cuda, lambda: cuda.run(there, order, Context(), gpu_threads=gpu_threads)) == expected  # noqa: B023
     assert expected[0] == reference.greedy(graph, order).tolist()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import platform
 import shutil
+from unittest import mock
 
 import numpy as np
 import pytest
-from corpus import on_corpus, order_of
-from emulation import array_of, emulated
+from corpus import ULP, on_corpus, order_of
+from emulation import emulated, on_card
+from shapes import build, path
 
 import troth
 from troth import reference
@@ -27,17 +29,14 @@ pytestmark = [
 RUNS = presorted.run_suitor, presorted.run_locally_dominant
 
 
-def there(graph: Graph) -> Graph:
-    """The graph, its arrays with what host files ask of CuPy's."""
-    return Graph.trusted(*map(array_of, (graph.indptr, graph.indices, graph.weights)))
-
-
 def check(graph: Graph, ties: str, seed: int = 0) -> None:
+    """Also where walks end early, so that chains move by pointer doubling."""
     order = order_of(graph, ties, seed)
     expected = reference.greedy(graph, order).tolist()
     for run in RUNS:
-        with emulated(presorted, seed=seed):
-            assert run(there(graph), order, Context()).mates.tolist() == expected
+        for looks in (presorted.FIRST_WALK, 1 + seed):
+            with emulated(presorted, seed=seed), mock.patch.object(presorted, "FIRST_WALK", looks):
+                assert run(on_card(graph), order, Context()).mates.tolist() == expected
 
 
 @on_corpus
@@ -61,12 +60,35 @@ def test_equal_prefixes_of_wide_weights():
     check(Graph(graph.indptr, graph.indices, np.where(graph.weights == 1, 1, graph.weights + 2**60)), "hash", 1)
 
 
+CHAINS = {
+    "rising": lambda n: path(range(1, n)),
+    "falling": lambda n: path(range(n, 1, -1)),
+    "equal": lambda n: path([7] * (n - 1)),
+    "with legs": lambda n: build(
+        [(i, i + 1, n + i) for i in range(n // 2 - 1)] + [(i, n // 2 + i, 1 + i % 3) for i in range(n // 2)]
+    ),
+    "near": lambda n: build([(i, i + 1, 1 + i * ULP) for i in range(n)] + [(n + 1, n + 2, 1e300)], dtype=np.float64),
+}
+
+
+@pytest.mark.parametrize("kind", CHAINS)
+def test_chains_take_few_walks(kind):
+    """A chain of any length, though a walk has 8 looks."""
+    for n in (100, 700):
+        graph = CHAINS[kind](n)
+        order = order_of(graph, "low")
+        with emulated(presorted), mock.patch.object(presorted, "FIRST_WALK", 8):
+            result = presorted.run_suitor(on_card(graph), order, Context())
+        assert result.mates.tolist() == reference.greedy(graph, order).tolist()
+        assert result.counts["rounds"] <= 4
+
+
 @pytest.mark.parametrize("ties", ["hash", "low", "high"])
 def test_rows_are_sorted_as_on_the_cpu(ties):
     graph = troth.generate("rmat", scale=8, weights="integers", high=5)
     order = order_of(graph, ties)
     with emulated(presorted):
-        lists, bits = presorted.sort_rows(there(graph), order)
+        lists, bits = presorted.sort_rows(on_card(graph), order)
     expected = sort_on_cpu(rows_of(graph), order, 1)
     assert lists.tolist() == expected.indices.tolist()
     assert bits.tolist() == expected.bits.tolist()

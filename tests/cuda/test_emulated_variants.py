@@ -10,13 +10,12 @@ import emulation
 import numpy as np
 import pytest
 from corpus import corpus, order_of
-from emulation import array_of, emulated
+from emulation import emulated, on_card
 
 import troth
 from troth import reference
 from troth.contract import Context
 from troth.cuda import suitor_variants
-from troth.graph import Graph
 from troth.kernels.launch import source
 from troth.words import GPU_SUITOR_VARIANTS
 
@@ -70,7 +69,7 @@ def test_loads_are_evened_out_both_ways(loads, after):
 @pytest.mark.parametrize("name", ["slides", "hub", "grid-equal", "int64-greatest"])
 def test_mates(variant, name):
     graph = corpus(name)
-    there = Graph.trusted(*map(array_of, (graph.indptr, graph.indices, graph.weights)))
+    there = on_card(graph)
     for seed, (per_warp, k) in enumerate(((8, "adaptive"), (3, 2), (33, 4))):
         order = order_of(graph, ("low", "hash", "high")[seed])
         with emulated(suitor_variants, seed=seed):
@@ -81,7 +80,7 @@ def test_mates(variant, name):
 def test_balance_makes_the_slowest_warp_faster():
     """Ties by index on a grid of equal weights make one long chain, in one warp after the other."""
     graph = troth.generate("grid", rows=12, cols=24, weights="unit")
-    there = Graph.trusted(*map(array_of, (graph.indptr, graph.indices, graph.weights)))
+    there = on_card(graph)
     order = order_of(graph, "low")
     with emulated(suitor_variants):
         rounds = {

@@ -171,16 +171,17 @@ def strongest(graph: Graph, order: Order, gpu_threads: int | None = None) -> Any
 
     One pass over the rows; with ``gpu_threads`` by the course project's scan, on so many threads.
     """
-    found = cupy().full(graph.n, -1, np.int32)
     if not len(graph.indices):
-        return found
+        return cupy().full(graph.n, -1, np.int32)
     if gpu_threads is not None:
+        found = cupy().full(graph.n, -1, np.int32)  # none for those without a neighbour
         src = _sources(graph)
         result, _ = _scan(src, graph.indices, graph.weights, order, gpu_threads)
         collate_segments(src, result, found, gpu_threads)
         return found
     word, lanes = word_of(graph.weights), LANES[len(graph.indices) >= MORE_LANES_FROM * graph.n]
     rows = (graph.indptr, graph.indices, bits_of(graph.weights))
+    found = cupy().empty(graph.n, np.int32)
     kernel = _kernel(word, f"find_strongest<{word}, {lanes}>", for_order(order, CONSTANTS))
     launch(kernel, graph.n * lanes, *rows, as_argument(order), np.int32(graph.n), found)
     return found

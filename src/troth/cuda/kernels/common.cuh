@@ -35,22 +35,25 @@ struct Order {
 SAME_SIZE(Order, ORDER);
 
 // HOST_DEGREE is 1 where the order given to a program may be that of "degree" (order.py `for_order`): the others need not
-// pay for it. Then a program may still have an order of another rule beside it. There are mask + 1 classes, so that lanes
-// without a vertex, whose v may be anything, read one too.
+// pay for it. Then a program may still have an order of another rule beside it.
 #ifndef HOST_DEGREE
 #define HOST_DEGREE 0
 #endif
 
-__device__ __forceinline__ u32 priority(const Order& order, u32 v) {
-    u32 x = (v ^ order.flip) * order.mul1;
+// The priority of the vertex of this name in the whole graph, whose class has this place.
+__device__ __forceinline__ u32 priority_at(const Order& order, u32 name, u32 place) {
+    u32 x = (name ^ order.flip) * order.mul1;
     if (HOST_DEGREE && order.classes) {
         x &= order.mask;
         x ^= x >> order.shift;
-        return (u32)__ldg(order.classes + (v & order.mask)) << order.bits | (x * order.mul2 & order.mask);
+        return (u32)__ldg(order.classes + place) << order.bits | (x * order.mul2 & order.mask);
     }
     x ^= (x >> 16) & order.fold;
     return x * order.mul2;
 }
+
+// There are mask + 1 classes, so that lanes without a vertex, whose v may be anything, read one too.
+__device__ __forceinline__ u32 priority(const Order& order, u32 v) { return priority_at(order, v, v & order.mask); }
 
 // The inverse of priority: x ^ (x >> 16) is its own inverse on 32 bits, and so for half as many bits as there are.
 __device__ __forceinline__ u32 vertex(const Order& order, u32 rank) {

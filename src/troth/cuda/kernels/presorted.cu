@@ -8,14 +8,14 @@
 // place only costs a second look.
 
 // Three keys of every entry, the last counts most: what a stable sort needs to put each row in decreasing order.
-template <class W>
+template <class W, class K>
 __global__ void list_keys(const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits,
-                          i64 n, i64 total, Order order, u64* __restrict__ keys) {
+                          i64 n, i64 total, Order order, K* __restrict__ keys) {
     for (i64 v = thread_id() / WARP; v < n; v += thread_count() / WARP) {
         for (i64 e = indptr[v] + lane_id(); e < indptr[v + 1]; e += WARP) {
             keys[e] = (u32)~priority(order, (u32)indices[e]);
-            keys[total + e] = ~(u64)bits[e];
-            keys[2 * total + e] = (u64)v;
+            keys[total + e] = (K)~(K)bits[e];
+            keys[2 * total + e] = (K)v;
         }
     }
 }
@@ -61,39 +61,120 @@ __global__ void walk_queue(const i64* __restrict__ indptr, const i32* __restrict
 
 // ---- Suitor ----
 
+// u's offer to v for a weight, made unless v holds a better one. Returns whether it was made; `held` is what v held.
+template <class W>
+__device__ __forceinline__ bool make_offer(const i64* __restrict__ indptr, const i32* __restrict__ indices,
+                                           const W* __restrict__ bits, const Order& order, u32 v, u64 offer,
+                                           u64* state, u64& held) {
+    while (wins(indptr, indices, bits, order, v, offer, held)) {
+        const u64 seen = atomicCAS(state + v, held, offer);
+        if (seen == held) return true;
+        held = seen;
+    }
+    return false;
+}
+
 // Algorithm 3: thread u makes u's offer to the first of its list that takes it, and goes on with whom it displaces. A
 // neighbour that refused has a better offer, and words of `state` only grow. Equal prefixes of lossy weights are
-// settled in the rows as they were (indices, bits), which ascend.
+// settled in the rows as they were (indices, bits), which ascend. Vertices whose offers stand (standing[u]: at whom,
+// -1 for nowhere) are left out. After `most` looks the thread leaves its vertex where it is, and says so in `stopped`.
 template <class W>
 __global__ void walk_suitors(const i64* __restrict__ indptr, const i32* __restrict__ indices,
                              const W* __restrict__ bits, const i32* __restrict__ lists,
-                             const W* __restrict__ list_bits, i64 n, Order order, i64* reached, u64* state) {
+                             const W* __restrict__ list_bits, i64 n, Order order, const i32* __restrict__ standing,
+                             i64 most, i64* reached, u64* state, u32* stopped) {
     if (thread_id() >= n) return;
     u32 u = (u32)thread_id();
-    for (;;) {
+    if (standing[u] >= 0) return;
+    for (i64 looks = 0;;) {
         const u32 rank = priority(order, u);
         const i64 stop = indptr[u + 1];
         i64 e = *(volatile i64*)(reached + u);
         u64 held = 0;
         bool made = false;
-        for (; e < stop; ++e) {
+        for (; e < stop && looks < most; ++e, ++looks) {
             const u32 v = (u32)lists[e];
             const u64 offer = pack(prefix(order, list_bits[e]), rank);
             held = peek(state + v);
             if (!wins(indptr, indices, bits, order, v, offer, held)) continue;
             *(volatile i64*)(reached + u) = e;  // before anyone can displace u
             __threadfence();
-            while (!made && wins(indptr, indices, bits, order, v, offer, held)) {
-                const u64 seen = atomicCAS(state + v, held, offer);
-                made = seen == held;
-                held = seen;
-            }
+            made = make_offer(indptr, indices, bits, order, v, offer, state, held);
             if (made) break;
         }
-        if (!made || !held) return;  // nobody is left, or nobody was displaced
+        if (!made) {
+            *(volatile i64*)(reached + u) = e;
+            if (e < stop) *(volatile u32*)stopped = 1;
+            return;
+        }
+        if (!held) return;  // nobody was displaced
         __threadfence();
+        ++looks;
         u = vertex(order, low(held));
     }
+}
+
+// Long chains of displaced vertices are followed by pointer doubling, between two walks. Were u displaced now, it would
+// go to ahead[u], the next of its list that takes its offer, and displace jump[u] there. Along jumps the pairs of a
+// vertex and its neighbour only get worse in the one order of all edges, so nobody comes up twice; and two vertices of a
+// chain go to different neighbours, since those held offers of different suitors. So all of a chain can move at one
+// time: `marked` are those who wait, and all whom they displace, and those whom these do, and so on.
+
+// standing[u] = the vertex that holds u's offer. All are -1 before.
+__global__ void note_standing(const u64* __restrict__ state, i64 n, Order order, i32* __restrict__ standing) {
+    i64 v = thread_id();
+    if (v < n && state[v]) standing[vertex(order, low(state[v]))] = (i32)v;
+}
+
+template <class W>
+__global__ void look_ahead(const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits,
+                           const i32* __restrict__ lists, const W* __restrict__ list_bits, i64 n, Order order,
+                           const u64* __restrict__ state, const i32* __restrict__ standing,
+                           const i64* __restrict__ reached, i64* __restrict__ ahead, i32* __restrict__ jump,
+                           u8* __restrict__ marked) {
+    i64 u = thread_id();
+    if (u >= n) return;
+    const u32 rank = priority(order, (u32)u);
+    const i64 stop = indptr[u + 1];
+    i64 e = reached[u] + (standing[u] >= 0);
+    u64 held = 0;
+    for (; e < stop; ++e) {
+        held = state[lists[e]];
+        if (wins(indptr, indices, bits, order, (u32)lists[e], pack(prefix(order, list_bits[e]), rank), held)) break;
+    }
+    ahead[u] = e;
+    jump[u] = e < stop && held ? (i32)vertex(order, low(held)) : -1;
+    marked[u] = e < stop && standing[u] < 0;
+}
+
+// Round k: whoever is 2^k jumps behind a marked vertex is marked, and further[u] is twice as far as jump[u]. Before it,
+// all within 2^k - 1 jumps are marked; so once nobody has so far to go (more[k + 1] stays 0), all are.
+__global__ void double_jumps(const i32* __restrict__ jump, i64 n, i64 k, i32* __restrict__ further, u8* marked,
+                             u32* more) {
+    i64 u = thread_id();
+    if (u >= n || (k && !more[k])) return;
+    i32 next = jump[u];
+    if (next >= 0 && marked[u]) {
+        marked[next] = 1;
+        more[k + 1] = 1;
+    }
+    further[u] = next >= 0 ? jump[next] : -1;
+}
+
+// All that are marked make the offers that they looked for. The best at a vertex stands; the others wait.
+template <class W>
+__global__ void follow_jumps(const i64* __restrict__ indptr, const i32* __restrict__ indices,
+                             const W* __restrict__ bits, const i32* __restrict__ lists,
+                             const W* __restrict__ list_bits, i64 n, Order order, const i64* __restrict__ ahead,
+                             const u8* __restrict__ marked, i64* __restrict__ reached, u64* state) {
+    i64 u = thread_id();
+    if (u >= n || !marked[u]) return;
+    const i64 e = ahead[u];
+    reached[u] = e;
+    if (e >= indptr[u + 1]) return;
+    const u32 v = (u32)lists[e];
+    u64 held = peek(state + v);
+    make_offer(indptr, indices, bits, order, v, pack(prefix(order, list_bits[e]), priority(order, (u32)u)), state, held);
 }
 
 // mate[v] = the vertex whose offer v holds, -1 where it holds none.

@@ -66,6 +66,8 @@ constexpr int WARPS = BLOCK / WARP;   // of a block
 constexpr int STAGE = 4 * WARP;       // items that a warp keeps in shared memory
 constexpr u32 FULL_STAGE = 3 * WARP;  // from here on they move to a list: atomics on one word take 3 ns each
 constexpr u32 STEPS = 4;              // that `chase` takes with less than a warp of vertices
+constexpr i64 FEWER = 4, LAST_BOUND = 8;  // of `settle`: with fewer than a quarter it goes eight times as far
+constexpr u32 MIDDLE_STEPS = 4;       // of `settle`, for a row that a team reads
 constexpr int TEAM = 16;              // lanes
 constexpr i32 SHORT = HOST_SHORT;     // entries: up to here a lane reads a row,
 constexpr i64 LONG = HOST_LONG;       // and up to here a team does; longer rows are cut into pieces, for a warp each
@@ -90,8 +92,10 @@ SAME_SIZE(Item, ITEM);
 struct Control {
     u64 queue[TURNS], middles[TURNS], longs[TURNS];
     u64 waiting[3], waiting_longs[3];
+    u64 entries;  // that were read, but for those of the first look at every row
+    u64 rounds;
     u32 arrived;  // at the grid's barrier, ever
-    u32 rounds;   // the last word: the host reads it there
+    u32 stopped;  // where a warp of `settle` has done enough, the round after that; in the end whether anybody waits
 };
 SAME_SIZE(Control, CONTROL);
 
@@ -500,11 +504,11 @@ __device__ __forceinline__ Item read_piece(const Rows<W>& rows, const Order& ord
 
 // Every vertex with a short row makes an offer to its heaviest neighbour, found without a look at any offer. Who has to
 // look again after the offers of vertices 32 g..32 g + 31 is in slots[32 g..], losers[g] of them. The other vertices go
-// to the lists of turn 0.
+// to the lists of `turn`.
 template <class W, bool LOSSY>
 __global__ void __launch_bounds__(BLOCK, 3) propose_all(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
-        Order order, Wide<Key<W, LOSSY>> wide, u64* state, Item* slots, u32* losers, Control* control) {
+        Order order, Wide<Key<W, LOSSY>> wide, i64 turn, u64* state, Item* slots, u32* losers, Control* control) {
     typedef Key<W, LOSSY> K;
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
@@ -520,7 +524,7 @@ __global__ void __launch_bounds__(BLOCK, 3) propose_all(
     for (i64 group = u - lane; group < n + stride; group += stride) {
         i64 next = u + stride;
         i64 next_begin = next < n ? indptr[next] : 0, next_end = next < n ? indptr[next + 1] : 0;
-        put_wide({0, (u32)u | FRESH, 0}, end - begin, wide, 0, stage, staged, control);
+        put_wide({0, (u32)u | FRESH, 0}, end - begin, wide, (int)turn, stage, staged, control);
         i32 count = end - begin > SHORT ? 0 : (i32)(end - begin);
         K best = best_of_row<W, LOSSY, false>(rows, order, begin, count, all, state);
         if (made_by >= 0) {
@@ -534,7 +538,7 @@ __global__ void __launch_bounds__(BLOCK, 3) propose_all(
         key = best, made_by = u;
         u = next, begin = next_begin, end = next_end;
     }
-    flush(stage, staged, wide.of(0).middles, &control->middles[0]);
+    flush(stage, staged, wide.of((int)turn).middles, &control->middles[turn]);
 }
 
 // Every vertex with a short row makes an offer to its best neighbour that takes it, and so does whom it displaces: those
@@ -549,7 +553,7 @@ __global__ void __launch_bounds__(BLOCK, 4) chase(
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
     Item* stage = stages[threadIdx.x / WARP];
-    u32 staged = 0, lane = lane_id(), steps = 0;
+    u32 staged = 0, lane = lane_id(), steps = 0, read = 0;
     for (i64 group = thread_id() - lane;;) {
         Item item = {0, NOBODY, 0};
         if (staged >= WARP || (staged && group >= n && steps < STEPS)) {
@@ -571,6 +575,7 @@ __global__ void __launch_bounds__(BLOCK, 4) chase(
         }
         Window<K> window = {K::ceiling(item), 0, priority(order, u), (item.u & FRESH) != 0};
         K best = {};
+        if (!window.fresh) read += (u32)(end - begin);
         for (i64 e = begin; e < end; e += 4) {
             K keys[4];
             i32 v[4];
@@ -592,6 +597,7 @@ __global__ void __launch_bounds__(BLOCK, 4) chase(
         __syncwarp();
         put(loser(order, u, best, propose(rows, order, u, best, state)), stage, staged);
     }
+    add_up(&control->entries, read);
     flush(stage, staged, queue, &control->queue[2]);
 }
 
@@ -603,11 +609,12 @@ __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& o
     constexpr bool LOSSY = sizeof(K) != sizeof(u64);
     constexpr i64 GROUPS = WARP / TEAM;
     Wide<K> wide = all.of(turn);
-    u32 staged = 0, lane = lane_id();
+    u32 staged = 0, lane = lane_id(), read = 0;
     i64 warp = thread_id() / WARP, warps = thread_count() / WARP;
     i64 parts = (i64)(control->longs[turn] & COUNT_MASK), count = (i64)control->middles[turn];
     for (i64 p = warp; p < parts; p += warps) {
         put(read_piece<ASK>(rows, order, p, wide, state), stage, staged);
+        read += PIECE / WARP;
         if (staged >= FULL_STAGE) flush(stage, staged, queue, &control->queue[to]);
     }
     for (i64 at = warp * GROUPS; at < count; at += warps * GROUPS) {
@@ -619,11 +626,13 @@ __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& o
         i64 begin = has ? rows.indptr[u] : 0, end = has ? rows.indptr[u + 1] : 0;
         Window<K> window = {K::ceiling(item), has ? peek(state + u) : 0, priority(order, u), (item.u & FRESH) != 0};
         K best = best_of_group<W, TEAM, LOSSY, ASK>(rows, order, begin, (i32)(end - begin), window, state);
+        read += (u32)(end - begin) / TEAM;
         Item again = {0, NOBODY, 0};
         if (has && lane % TEAM == 0) again = loser(order, u, best, propose(rows, order, u, best, state));
         put(again, stage, staged);
         if (staged >= FULL_STAGE) flush(stage, staged, queue, &control->queue[to]);
     }
+    if (ASK) add_up(&control->entries, read);
     flush(stage, staged, queue, &control->queue[to]);
 }
 
@@ -650,7 +659,7 @@ __global__ void __launch_bounds__(BLOCK, 2) look_again(
     Rows<W> rows = {indptr, indices, bits, total};
     Item *stage = stages[threadIdx.x / WARP], *out = stages[WARPS + threadIdx.x / WARP];
     Item* aside = stages[2 * WARPS + threadIdx.x / WARP];
-    u32 staged = 0, waiting = 0, put_aside = 0, lane = lane_id();
+    u32 staged = 0, waiting = 0, put_aside = 0, lane = lane_id(), read = 0;
     i64 queued = (i64)control->queue[turn], stride = thread_count();
     u64* to = &control->queue[turn + 1];
     for (i64 at = thread_id() - lane;;) {
@@ -674,24 +683,33 @@ __global__ void __launch_bounds__(BLOCK, 2) look_again(
         put_wide(item, end - begin, wide, (int)turn + 1, aside, put_aside, control);
         i32 count = end - begin > SHORT ? 0 : (i32)(end - begin);
         K best = best_of_row<W, LOSSY, true>(rows, order, begin, count, window, state);
+        read += (u32)count;
         put(loser(order, u, best, propose(rows, order, u, best, state)), out, waiting);
         if (waiting >= FULL_STAGE) flush(out, waiting, next, to);
     }
+    add_up(&control->entries, read);
     flush(out, waiting, next, to);
     flush(aside, put_aside, wide.of((int)turn + 1).middles, &control->middles[turn + 1]);
 }
 
 // Rounds until nobody waits, from queue 2 and the wide lists of turns `turn`..2 on. `queue` has two sides, of `places`.
-// All blocks run at one time.
+// A warp that has taken `most_steps`, of a microsecond or so, hands on what it has, and the round is the last; so it is
+// where pieces of `most_entries` have been read and hardly fewer are waiting than at most, or LAST_BOUND times as many
+// have been read. Then control->stopped says that somebody still waits.
+// `mate` gets the mates; null: they are not wanted. All blocks run at one time.
 template <class W, bool LOSSY>
 __global__ void __launch_bounds__(BLOCK, 2) settle(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
-        Order order, Wide<Key<W, LOSSY>> wide, i64 turn, i64 places, u64* state, Item* queue, Control* control) {
+        Order order, Wide<Key<W, LOSSY>> wide, i64 turn, i64 places, i64 most_steps, i64 most_entries,
+        u64* state, Item* queue, Control* control, i32* mate) {
     typedef Key<W, LOSSY> K;
     __shared__ Item stages[WARPS][STAGE];
     Rows<W> rows = {indptr, indices, bits, total};
     Item* stage = stages[threadIdx.x / WARP];
+    i64 steps = 0, pieces = 0, most_parts = 0;
+    u32 read = 0;
     u32 staged = 0, lane = lane_id(), round = 0, met = 0;
+    bool waits = false;
     i64 warp = thread_id() / WARP, warps = thread_count() / WARP;
     for (; turn < TURNS; ++turn) look_at_wide<true>(rows, order, wide, (int)turn, 2, state, stage, queue, control);
     meet(&control->arrived, ++met * gridDim.x);
@@ -699,13 +717,19 @@ __global__ void __launch_bounds__(BLOCK, 2) settle(
         u64 *theirs = &control->waiting[(round + 1) % 3], *their_longs = &control->waiting_longs[(round + 1) % 3];
         i64 count = (i64)peek(round ? &control->waiting[round % 3] : &control->queue[2]);
         i64 parts = (i64)(peek(&control->waiting_longs[round % 3]) & COUNT_MASK);
-        if (!count && !parts) break;
+        waits = count || parts;
+        const u32 last = peek(&control->stopped);
+        most_parts = max(most_parts, parts);
+        bool slow = pieces * PIECE >= (parts * FEWER > most_parts ? most_entries : LAST_BOUND * most_entries);
+        if (!waits || (last && last <= round) || slow) break;
+        pieces += parts;
         if (thread_id() == 0) control->waiting[(round + 2) % 3] = control->waiting_longs[(round + 2) % 3] = 0;
         Item *now = queue + round % 2 * places, *next = queue + (round + 1) % 2 * places;
         Wide<K> here = wide.of(round % 2), there = wide.of((round + 1) % 2);
         for (i64 p = warp; p < parts; p += warps) {
             put(read_piece<true>(rows, order, p, here, state), stage, staged);
             if (staged >= FULL_STAGE) flush(stage, staged, next, theirs);
+            read += PIECE / WARP;
         }
         flush(stage, staged, next, theirs);
 
@@ -715,7 +739,7 @@ __global__ void __launch_bounds__(BLOCK, 2) settle(
         i64 share = few ? (count + warps - 1) / warps : WARP, at = warp * share, stop = min(count, at + share);
         for (;;) {
             Item item = {0, NOBODY, 0};
-            if (staged >= WARP || (staged && few && at >= stop)) {
+            if (steps < most_steps && (staged >= WARP || (staged && few && at >= stop))) {
                 item = take_staged(stage, staged);
             } else if (at < stop) {
                 if (at + lane < stop) item = now[at + lane];
@@ -723,6 +747,11 @@ __global__ void __launch_bounds__(BLOCK, 2) settle(
                 if (!few) stop = min(count, at + WARP);
             } else {
                 break;
+            }
+            if (steps >= most_steps) {
+                put(item, stage, staged);
+                if (staged >= FULL_STAGE) flush(stage, staged, next, theirs);
+                continue;
             }
             bool has = item.u != NOBODY;
             u32 u = item.u & ~FRESH;
@@ -733,9 +762,20 @@ __global__ void __launch_bounds__(BLOCK, 2) settle(
             K found = best_of_row<W, LOSSY, true>(rows, order, begin, length > SHORT ? 0 : length, window, state);
             best_of_middles<W, LOSSY>(rows, order, begin, length, window, state, found);
             put(loser(order, u, found, propose(rows, order, u, found, state)), stage, staged);
+            steps += 1 + MIDDLE_STEPS * __popc(__ballot_sync(FULL, length > SHORT));
+            read += (u32)length;
         }
+        if (steps >= most_steps && lane == 0) control->stopped = round + 1;
         flush(stage, staged, next, theirs);
         meet(&control->arrived, ++met * gridDim.x);
     }
-    if (thread_id() == 0) control->rounds = round;
+    if (thread_id() == 0) {
+        control->rounds = round;
+        control->stopped = waits;
+    }
+    add_up(&control->entries, read);
+    for (i64 v = mate ? thread_id() : n; v < n; v += thread_count()) {
+        u64 held = __ldcg(state + v);
+        mate[v] = held ? (i32)vertex(order, low(held)) : -1;
+    }
 }
