@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from cluster_parts import expected_levels
 from corpus import (
     DTYPES,
     TIES,
@@ -34,22 +35,6 @@ from troth.graph import Graph
 from troth.words import MOST_JOINED
 
 THREADS = (1, 2, 3, 8)
-TWENTIETH = 0.05
-
-
-def expected_levels(graph: Graph, ties: str = "hash", seed: int = 0, stop: int = 1, limit=None, twohop: bool = True):
-    """What ``hierarchy(by="strongest")`` promises, by the reference: graphs, maps, and how many joined no neighbour."""
-    found = []
-    limits = None if limit is None else np.array(limit)
-    while graph.n > stop:
-        clusters, joined = reference.join_strongest(graph, order_of(graph, ties, seed), seed, limits, twohop)
-        if graph.n - len(clusters) < TWENTIETH * graph.n:
-            break
-        graph, where = reference.contract_clusters(graph, clusters)
-        found.append((graph, where, joined))
-        if not np.isfinite(graph.weights).all():
-            break
-    return found
 
 
 def check(graph: Graph, wanted, threads: int | None = None, stop: int = 1, **options) -> None:
@@ -220,7 +205,6 @@ def test_sums_that_do_not_fit():
         ({"by": None}, "by=None is not known: choose matching, strongest"),
         ({"by": "strongest", "algorithm": "greedy"}, "matches nothing: leave algorithm out, or choose by='matching'"),
         ({"by": "strongest", "presort": True}, "matches nothing: leave presort out"),
-        ({"by": "strongest", "device": "cuda"}, "runs on CPU threads, not on cuda: choose device auto or cpu"),
         ({"by": "strongest", "device": "mpi"}, "choose auto, cpu or cuda"),
         ({"by": "strongest", "max_vertex_weight": 0}, "give a positive number"),
     ],

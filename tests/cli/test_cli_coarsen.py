@@ -105,7 +105,6 @@ def test_clusters(run):
     ("words", "reason"),
     [
         (("absent.mtx", "--by", "strongest", "-a", "greedy"), "by='strongest' matches nothing: leave algorithm out"),
-        (("absent.mtx", "--by", "strongest", "--device", "cuda"), "by='strongest' runs on CPU threads, not on cuda"),
         (("absent.mtx", "--by", "luck"), "--by"),
         (("absent.mtx",), "absent.mtx: there is no such file"),
         (("absent.mtx", "-a", "auction", "-O", "target=0.9"), "target is met by match alone, not by hierarchies"),

@@ -21,6 +21,7 @@ from corpus import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from outcomes import outcome
 
 import troth
 from troth.arrays import cupy
@@ -45,14 +46,6 @@ def same(there: troth.Level, here: troth.Level) -> None:
     ):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
         assert a.get().tobytes() == b.tobytes()
-
-
-def outcome(work, *args, **options):
-    """What comes of it: a result, or the words of a refusal."""
-    try:
-        return work(*args, **options)
-    except troth.TrothError as refusal:
-        return str(refusal)
 
 
 def check(graph: Graph, mate) -> None:
@@ -204,13 +197,3 @@ def test_vectors_stay_on_the_card():
         sizes = level.project(sizes)
     assert sizes.device == graph.indptr.device
     assert len(sizes) == graph.n
-
-
-def test_clusters_are_made_on_the_host_and_come_back():
-    graph = troth.generate("rmat", scale=9, edgefactor=6)
-    there, here = (troth.hierarchy(g, by="strongest", stop=20) for g in (graph.to("cuda"), graph))
-    for a, b in zip(there[1:], here[1:], strict=True):
-        assert (a.mate, a.stats["device"], a.graph.device) == (None, "cpu", "cuda:0")
-        for x, y in ((a.map, b.map), (a.graph.weights, b.graph.weights), (a.graph.indices, b.graph.indices)):
-            assert x.get().tobytes() == y.tobytes()
-        assert a.restrict(cupy().ones(len(a.map))).get().tolist() == b.restrict(np.ones(len(b.map))).tolist()

@@ -17,7 +17,7 @@ from troth.errors import TrothError
 from troth.words import counted
 
 if TYPE_CHECKING:
-    from troth.api.coarsening import Level
+    from troth.api.levels import Level
 
 EVERY = "{}"  # in a file's name: one file a level
 
@@ -32,7 +32,7 @@ class Way(StrEnum):
 class LocalHelp(AlgorithmHelp):
     """Without MPI ranks, on which there are no hierarchies."""
 
-    engines = tuple(engine for engine in TABLE if engine.device != "mpi")
+    engines = tuple(engine for engine in TABLE if not engine.on_ranks)
 
 
 def coarsen(
@@ -93,11 +93,12 @@ def coarsen(
       troth coarsen mesh.graph -o level-{}.csr --map map-{}.txt
       troth coarsen mesh.graph --by strongest
     """
-    from troth.api.coarsening import Plan, build_hierarchy, refuse_for_clusters
+    from troth.api.coarsening import build_hierarchy, refuse_for_clusters
+    from troth.api.contracting import Plan
 
     o.refuse_ranks("troth coarsen runs as one process: leave mpiexec out")
     options = o.read_assignments(option or ())
-    refuse_for_clusters(by.value, algorithm.value, device, options)
+    refuse_for_clusters(by.value, algorithm.value, options)
     request = o.request_of(
         algorithm.value, device, options, ties=ties.value, seed=seed, threads=threads, no_ranks="hierarchies"
     )

@@ -60,12 +60,11 @@ ROW_BYTES, KEYED_BYTES = 32, 16  # of a Row and of a Keyed in the kernels
 CONTROL = ("mediums", "longs", "marked", "marked_entries", "count", "total", "spilled", "numbered", "placed")
 SORTED_IN_KERNEL = 2**18  # vertices; the kernel that pairs them sorts so many, and CuPy more
 MOST_BITMAPS = 2**30  # bytes
-CONSTANTS = (
-    *ORDER_CONSTANTS,
+ROW_CONSTANTS = (
     *define(THREADS=THREADS, MARK_THREADS=MARK_THREADS, GROUP=GROUP, SHORT=SHORT, MEDIUM=MEDIUM, LONG=LONG, TILE=TILE),
-    *define(ROW_BYTES=ROW_BYTES, KEYED_BYTES=KEYED_BYTES),
     *define(**{name.upper(): place for place, name in enumerate(CONTROL)}),
 )
+CONSTANTS = (*ORDER_CONSTANTS, *ROW_CONSTANTS, *define(ROW_BYTES=ROW_BYTES, KEYED_BYTES=KEYED_BYTES))
 
 TOTALS = {**dict.fromkeys(WORDS.values(), "u64"), **{FLOATS[size]: WORDS[size] for size in FLOATS}}
 PROGRAMS: dict[Any, tuple[str, ...]] = {
@@ -106,14 +105,25 @@ class Clusters(NamedTuple):
         return self.memory.view("alone", np.int32)[: 2 * self.size - len(self.mate)]
 
 
-def _kind(vertex_weights: Any) -> tuple[str, np.int64]:
+def vertex_kind(vertex_weights: Any) -> tuple[str, np.int64]:
     """The C++ type of vertex weights, and their columns."""
     return "double" if vertex_weights.dtype == np.float64 else "i64", np.int64(math.prod(vertex_weights.shape[1:]))
 
 
-def _meeting(kernel: Any, items: int, *args: Any) -> None:
+def launch_meeting(kernel: Any, items: int, *args: Any) -> None:
     """Run a kernel whose blocks meet: a thread for each item, or as many as can run at one time."""
     launch_cooperative(kernel, max(1, min(-(-items // THREADS), resident(kernel, THREADS))), THREADS, *args)
+
+
+def lists_of_rows(entries: int) -> dict[str, int]:
+    """Bytes of the lists of rows that are not short, by name: there are so many of some kind at most."""
+    mediums, others = entries // (SHORT + 1), entries // (MEDIUM + 1)
+    return {"mediums": 4 * mediums, "longs": 4 * others, "marked": 4 * others, "marked_at": 8 * others}
+
+
+def most_markers(kernel: Any, marked: int, words: int) -> int:
+    """How many blocks mark rows in bitmaps of so many words."""
+    return min(marked, resident(kernel, MARK_THREADS), max(1, MOST_BITMAPS // (8 * words)))
 
 
 def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:
@@ -123,7 +133,7 @@ def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:
     program = PROGRAMS["rows", number_of(graph.weights.dtype)]
     short, medium, long, mark, _ = load("coarsen", program, CONSTANTS)
     words = count // WARP + 1
-    markers = min(marked, resident(mark, MARK_THREADS), max(1, MOST_BITMAPS // (8 * words)))
+    markers = most_markers(mark, marked, words)
     bitmaps, marks = {"bitmaps": 4 * markers * words}, {"counted": 4 * markers * words, "sums": 16 * marked_entries}
     merged = Memory(bitmaps, marks | {"indices": 4 * entries, "weights": size * entries}).clear()
     fine = memory["rows"], memory["code"], graph.indices, graph.weights
@@ -151,7 +161,7 @@ def _pair(kernel: Any, graph: Graph, vertices: Any, mate: Any, *given: Any) -> N
     few = count <= SORTED_IN_KERNEL  # then there is room for them twice
     memory = Memory({"arrived": 4}, {"keyed": KEYED_BYTES * count * (2 if few else 1)}).clear()
     rows = np.int64(count), np.int64(few), vertices, graph.indptr, graph.indices
-    _meeting(kernel, count * WARP, *rows, *given, memory["keyed"], memory["arrived"], mate)
+    launch_meeting(kernel, count * WARP, *rows, *given, memory["keyed"], memory["arrived"], mate)
     if not few:
         keyed = memory.view("keyed", np.uint64).reshape(count, 2)
         by_key = cupy().argsort(keyed[:, 0], kind="stable")
@@ -167,17 +177,16 @@ class CudaCoarsening:
 
     def number_clusters(self, graph: Graph, mate: Any) -> Clusters:
         """The clusters of a matching, or of any vertices paired."""
-        n, entries = graph.n, len(graph.indices)
-        mediums, others = entries // (SHORT + 1), entries // (MEDIUM + 1)  # rows of so many entries, at most
+        n = graph.n
         each = {"first": 4, "code": 4, "alone": 4, "rows": ROW_BYTES}
-        lists = {"mediums": 4 * mediums, "longs": 4 * others, "marked": 4 * others, "marked_at": 8 * others}
+        lists = lists_of_rows(len(graph.indices))
         sums = 16 * max(1, -(-n // THREADS))
         rest = {name: n * size for name, size in each.items()} | lists | {"sums": sums}
         memory = Memory({"control": 8 * len(CONTROL)}, rest).clear()
         control, coarse = memory.view("control", np.uint64), cupy().empty(n, np.int32)
         number_pairs, *_ = load("coarsen", PROGRAMS["pairs"], CONSTANTS)
         arrays = (memory[name] for name in (*each, *lists, "sums", "control"))
-        _meeting(number_pairs, n, np.int64(n), mate, graph.indptr, coarse, *arrays)
+        launch_meeting(number_pairs, n, np.int64(n), mate, graph.indptr, coarse, *arrays)
         counted = dict(zip(CONTROL, control.tolist(), strict=True))
         return Clusters(mate, coarse, counted["count"], counted, control, memory)
 
@@ -189,10 +198,10 @@ class CudaCoarsening:
         merged = _merge(graph, clusters, kind.itemsize, indptr)
 
         new_vertex_weights = cp.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
-        vertex_kind, columns = _kind(vertex_weights)
-        place_rows, _ = load("coarsen", PROGRAMS["vertices", vertex_kind], CONSTANTS)
+        name, columns = vertex_kind(vertex_weights)
+        place_rows, _ = load("coarsen", PROGRAMS["vertices", name], CONSTANTS)
         members = memory["first"], clusters.mate, vertex_weights, new_vertex_weights
-        _meeting(place_rows, count, np.int64(count), columns, *members, indptr, memory["sums"], memory["control"])
+        launch_meeting(place_rows, count, np.int64(count), columns, *members, indptr, memory["sums"], memory["control"])
         counted = dict(zip(CONTROL, clusters.control.tolist(), strict=True))
         total = counted["total"]
         indices, weights = cp.empty(total, np.int32), cp.empty(total, kind)
@@ -214,7 +223,7 @@ class CudaCoarsening:
     def fitting_edges(self, graph: Graph, vertex_weights: Any, limits: Any) -> Graph:
         """The graph without the edges whose ends together weigh more than the limits."""
         cp, n, bits = cupy(), graph.n, bits_of(graph.weights)
-        kind, columns = _kind(vertex_weights)
+        kind, columns = vertex_kind(vertex_weights)
         _, count_fitting = load("coarsen", PROGRAMS["vertices", kind], CONSTANTS)
         (copy_fitting,) = load("coarsen", PROGRAMS["fitting", kind, word_of(graph.weights)], CONSTANTS)
         sizes, lengths = (np.int64(n), columns, graph.indptr, graph.indices), cp.empty(n + 1, np.int64)

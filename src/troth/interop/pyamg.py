@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from troth.api.coarsening import Level, hierarchy
+from troth.api.coarsening import hierarchy
+from troth.api.levels import Level
 from troth.api.opening import as_graph
 from troth.errors import TrothError
 from troth.graph import Graph

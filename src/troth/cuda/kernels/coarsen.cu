@@ -14,42 +14,8 @@
 // fine graph's indices and weights; new_indices and new_weights, which have room for all entries; lengths, of which the
 // row of c gets lengths[c + 1]; control.
 
-constexpr int THREADS = HOST_THREADS;    // of every block but those of merge_marked
-constexpr int WARPS = THREADS / WARP;
-constexpr int GROUP = HOST_GROUP;        // lanes that share a short row
-constexpr i64 SHORT = HOST_SHORT;        // entries of a short row at most
-constexpr int SHARE = SHORT / GROUP;     // entries of a lane
-constexpr i64 MEDIUM = HOST_MEDIUM;      // of a row that a warp sorts
-constexpr i64 LONG = HOST_LONG;          // of a row that a block sorts; more are marked in a bitmap
-constexpr int MARK_THREADS = HOST_MARK_THREADS;
-constexpr i64 WORDS_EACH = 4;            // words of a bitmap for each entry; where it has more, a row is rather sorted
-constexpr int TILE = HOST_TILE;          // entries that a warp moves
-constexpr i64 CHUNK = 2048;              // vertices that a block sorts
-constexpr u32 NO_KEY = ~0u;              // of a loop: after all others
-static_assert(SHORT == GROUP * SHARE, "the lanes of a group hold a short row");
-
-// What is counted (`CONTROL` in the host file): rows of three kinds, the entries of the last, coarse vertices, their
-// entries; whether a sum was too great for its type; blocks that came to the meetings of number_pairs and place_rows.
-enum {
-    MEDIUMS = HOST_MEDIUMS,
-    LONGS = HOST_LONGS,
-    MARKED = HOST_MARKED,
-    MARKED_ENTRIES = HOST_MARKED_ENTRIES,
-    COUNT = HOST_COUNT,
-    TOTAL = HOST_TOTAL,
-    SPILLED = HOST_SPILLED,
-    NUMBERED = HOST_NUMBERED,
-    PLACED = HOST_PLACED
-};
-constexpr u32 KINDS = 3;
-static_assert(MEDIUMS == 0 && LONGS == 1 && MARKED == 2, "kinds are counted from 0 on");
-
-// How a row of so many entries is put in order; -1 for a short one.
-__device__ __forceinline__ int kind_of(i64 entries, i64 count) {
-    if (entries <= SHORT) return -1;
-    if (entries <= MEDIUM) return MEDIUMS;
-    return entries > LONG || count / WARP <= WORDS_EACH * entries ? MARKED : LONGS;
-}
+#include "grid.cuh"
+#include "merging.cuh"
 
 // ---- sums ----
 
@@ -69,38 +35,6 @@ __device__ __forceinline__ typename Sum<T>::Total joined(double straight, double
     spilled |= !(check - check == 0);
     return total;
 }
-
-// ---- sums over blocks ----
-
-// sums[b] = the sum of the values of the threads of block b.
-__device__ void sum_block(u64 value, u64* sums, u64* partial) {
-    u64 sum;
-    sum_before<WARPS>(value, partial, sum);
-    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
-}
-
-// When the blocks have met: the sum of those before this one; `all` is that of all.
-__device__ u64 sum_blocks_before(const u64* sums, u64* partial, u64& all) {
-    u64 value = 0, earlier = 0, before;
-    for (u32 b = threadIdx.x; b < gridDim.x; b += THREADS) {
-        value += peek(sums + b);
-        if (b < blockIdx.x) earlier += peek(sums + b);
-    }
-    sum_before<WARPS>(value, partial, all);
-    sum_before<WARPS>(earlier, partial, before);
-    return before;
-}
-
-// The part of 0..size-1 that is this block's.
-struct Share {
-    i64 begin, end;
-
-    __device__ explicit Share(i64 size) {
-        i64 turns = (size + thread_count() - 1) / thread_count();
-        begin = min(size, blockIdx.x * turns * THREADS);
-        end = min(size, begin + turns * THREADS);
-    }
-};
 
 // ---- numbers ----
 
@@ -137,8 +71,8 @@ __global__ void __launch_bounds__(THREADS)
     number_pairs(i64 n, const i32* __restrict__ mate, const i64* __restrict__ indptr, i32* __restrict__ coarse,
                  i32* __restrict__ first, u32* __restrict__ code, i32* __restrict__ alone, Row* __restrict__ rows,
                  i32* mediums, i32* longs, i32* marked, i64* marked_at, u64* sums, u64* control) {
-    __shared__ u64 partial[WARPS], listed_before[KINDS];
-    __shared__ u32 listed[KINDS];
+    __shared__ u64 partial[WARPS];
+    const Lists lists = {mediums, longs, marked, marked_at};
     const Share share(n);
     u64 members = 0, entries = 0;  // how many are first and, in the lower half, alone; and the entries of their rows
     for (i64 v = share.begin + threadIdx.x; v < share.end; v += THREADS) {
@@ -162,7 +96,6 @@ __global__ void __launch_bounds__(THREADS)
         const bool is_first = v < share.end && (u < 0 || u > v);
         Row row = {};
         if (is_first) row = row_of_pair(indptr, v, u);
-        if (threadIdx.x < KINDS) listed[threadIdx.x] = 0;  // all threads wait in sum_before
         u64 more;
         const u64 place = members + sum_before<WARPS>(is_first ? pack(1, u < 0) : 0, partial, more);
         members += more;
@@ -170,8 +103,6 @@ __global__ void __launch_bounds__(THREADS)
         entries += more;
 
         const u32 c = high(place);
-        const int kind = kind_of(row.entries, count);
-        u32 at = 0;
         if (is_first) {
             first[c] = (i32)v;
             coarse[v] = (i32)c;
@@ -180,17 +111,7 @@ __global__ void __launch_bounds__(THREADS)
             else alone[low(place)] = (i32)v;
             rows[c] = row;
         }
-        if (kind >= 0) at = atomicAdd(&listed[kind], 1u);
-        __syncthreads();
-        if (threadIdx.x < KINDS && listed[threadIdx.x])
-            listed_before[threadIdx.x] = atomicAdd(control + threadIdx.x, (u64)listed[threadIdx.x]);
-        __syncthreads();
-        if (kind == MEDIUMS) mediums[listed_before[kind] + at] = (i32)c;
-        if (kind == LONGS) longs[listed_before[kind] + at] = (i32)c;
-        if (kind == MARKED) {
-            marked[listed_before[kind] + at] = (i32)c;
-            marked_at[listed_before[kind] + at] = (i64)atomicAdd(control + MARKED_ENTRIES, (u64)row.entries);
-        }
+        lists.add(is_first, c, row.entries, count, control);
     }
 }
 
@@ -211,10 +132,10 @@ __global__ void __launch_bounds__(THREADS)
     const bool mine = c < count && row.entries <= SHORT;
     const u32 entries = mine ? row.entries : 0;
     const u32 most = warp_max(entries);
-    u32 key[SHARE], below[SHARE], leaders = 0, repeated = 0;
-    Part value[SHARE], straight[SHARE], crossed[SHARE];
+    u32 key[EACH], below[EACH], leaders = 0, repeated = 0;
+    Part value[EACH], straight[EACH], crossed[EACH];
 #pragma unroll
-    for (int s = 0; s < SHARE; s++) {
+    for (int s = 0; s < EACH; s++) {
         u32 i = s * GROUP + lane;
         key[s] = i < entries ? row.key(i, code, indices) : NO_KEY;
         if (key[s] >> 1 == c) key[s] = NO_KEY;
@@ -223,14 +144,14 @@ __global__ void __launch_bounds__(THREADS)
         below[s] = 0;
     }
 #pragma unroll
-    for (int t = 0; t < SHARE; t++) {
+    for (int t = 0; t < EACH; t++) {
         if (t * GROUP >= most) break;
 #pragma unroll
         for (int l = 0; l < GROUP; l++) {
             u32 other = __shfl_sync(FULL, key[t], l, GROUP);
             Part weight = __shfl_sync(FULL, value[t], l, GROUP);
 #pragma unroll
-            for (int s = 0; s < SHARE; s++) {
+            for (int s = 0; s < EACH; s++) {
                 if (s * GROUP >= most) break;
                 below[s] |= (u32)(other >> 1 < key[s] >> 1) << (t * GROUP + l);
                 if (other >> 1 == key[s] >> 1) {
@@ -241,13 +162,13 @@ __global__ void __launch_bounds__(THREADS)
         }
     }
 #pragma unroll
-    for (int s = 0; s < SHARE; s++) {
+    for (int s = 0; s < EACH; s++) {
         u32 heads = __ballot_sync(FULL, key[s] != NO_KEY && !(repeated >> s & 1));
         leaders |= (heads >> (lane_id() - lane) & ((1u << GROUP) - 1)) << (s * GROUP);
     }
     bool spilled = false;
 #pragma unroll
-    for (int s = 0; s < SHARE; s++) {
+    for (int s = 0; s < EACH; s++) {
         if (leaders >> (s * GROUP + lane) & 1) {
             i64 to = row.to + __popc(below[s] & leaders);
             new_indices[to] = (i32)(key[s] >> 1);
@@ -259,32 +180,6 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 // ---- rows that are sorted ----
-
-// A warp or a whole block.
-template <int TEAM>
-__device__ __forceinline__ void wait() {
-    if (TEAM == WARP) __syncwarp();
-    else __syncthreads();
-}
-
-// keys[0..size) in order, `size` being a power of two: K. E. Batcher, Sorting networks and their applications, 1968.
-template <int TEAM, class K>
-__device__ void sort(K* keys, u32 size) {
-    for (u32 width = 2; width <= size; width *= 2) {
-        for (u32 apart = width / 2; apart; apart /= 2) {
-            wait<TEAM>();
-            for (u32 i = threadIdx.x % TEAM; i < size / 2; i += TEAM) {
-                u32 low = 2 * i - (i & (apart - 1));
-                const K a = keys[low], b = keys[low + apart];
-                if ((a > b) == !(low & width)) {
-                    keys[low] = b;
-                    keys[low + apart] = a;
-                }
-            }
-        }
-    }
-    wait<TEAM>();
-}
 
 // A team sorts (key, place in the row) of a listed row; the first of equal neighbours finds the others behind it.
 template <class T, int TEAM, int MOST>
@@ -357,9 +252,15 @@ __global__ void __launch_bounds__(MARK_THREADS)
         const Row row = rows[c];
         const i64 to = row.to;
         typename Sum<T>::Part* own = sums + 2 * list_at[r];
-        for (u32 i = threadIdx.x; i < row.entries; i += MARK_THREADS) {
-            u32 d = row.key(i, code, indices) >> 1;
-            if (d != c) atomicOr(bits + d / WARP, 1u << d % WARP);
+        const auto read = [=](u32 i) { return row.key(i, code, indices); };
+        for (u32 base = threadIdx.x; base < row.entries; base += AHEAD * MARK_THREADS) {
+            u32 key[AHEAD];
+            read_ahead(read, base, row.entries, key);
+#pragma unroll
+            for (u32 k = 0; k < AHEAD; k++) {
+                const u32 d = key[k] >> 1;
+                if (base + k * MARK_THREADS < row.entries && d != c) atomicOr(bits + d / WARP, 1u << d % WARP);
+            }
         }
         __syncthreads();
         u32 done = 0;
@@ -373,11 +274,22 @@ __global__ void __launch_bounds__(MARK_THREADS)
         }
         for (u32 i = threadIdx.x; i < 2 * done; i += MARK_THREADS) own[i] = 0;
         __syncthreads();
-        for (u32 i = threadIdx.x; i < row.entries; i += MARK_THREADS) {
-            u32 key = row.key(i, code, indices), d = key >> 1;
-            if (d == c) continue;
-            u32 at = peek(before + d / WARP) + __popc(peek(bits + d / WARP) & ((1u << d % WARP) - 1));
-            atomicAdd(own + 2 * at + (key & 1), (typename Sum<T>::Part)number(weights[row.place(i)]));
+        for (u32 base = threadIdx.x; base < row.entries; base += AHEAD * MARK_THREADS) {
+            u32 key[AHEAD], word[AHEAD], first[AHEAD];
+            typename Sum<T>::Part weight[AHEAD];
+            read_ahead(read, base, row.entries, key);
+#pragma unroll
+            for (u32 k = 0; k < AHEAD; k++) {
+                const u32 i = base + k * MARK_THREADS, d = key[k] >> 1;
+                word[k] = __ldcg(bits + d / WARP);
+                first[k] = __ldcg(before + d / WARP);
+                weight[k] = i < row.entries ? (typename Sum<T>::Part)number(weights[row.place(i)]) : 0;
+            }
+#pragma unroll
+            for (u32 k = 0; k < AHEAD; k++) {
+                const u32 d = key[k] >> 1, at = first[k] + __popc(word[k] & ((1u << d % WARP) - 1));
+                if (base + k * MARK_THREADS < row.entries && d != c) atomicAdd(own + 2 * at + (key[k] & 1), weight[k]);
+            }
         }
         __syncthreads();
         for (u32 i = threadIdx.x; i < done; i += MARK_THREADS)
@@ -397,110 +309,29 @@ template <class V>
 __global__ void __launch_bounds__(THREADS)
     place_rows(i64 count, i64 columns, const i32* __restrict__ first, const i32* __restrict__ mate,
                const V* __restrict__ weights, V* __restrict__ new_weights, i64* lengths, u64* sums, u64* control) {
-    __shared__ u64 partial[WARPS];
-    const Share share(count);
-    u64 entries = 0, total, more;
-    for (i64 c = share.begin + threadIdx.x; c < share.end; c += THREADS) entries += (u64)lengths[c + 1];
-    sum_block(entries, sums, partial);
-    meet((u32*)(control + PLACED), gridDim.x);
-    entries = sum_blocks_before(sums, partial, total);
-    if (thread_id() == 0) {
-        lengths[0] = 0;
-        control[TOTAL] = total;
-    }
-    for (i64 base = share.begin; base < share.end; base += THREADS) {
-        const i64 c = base + threadIdx.x;
-        const u64 length = c < share.end ? (u64)lengths[c + 1] : 0;
-        const u64 before = entries + sum_before<WARPS>(length, partial, more);
-        entries += more;
-        if (c >= share.end) continue;
-        lengths[c + 1] = (i64)(before + length);
+    start_rows(count, lengths, sums, control);
+    for (i64 c = thread_id(); c < count; c += thread_count()) {
         const i32 v = first[c], u = mate[v];
         for (i64 j = 0; j < columns; j++)
             new_weights[c * columns + j] = weights[v * columns + j] + (u >= 0 ? weights[u * columns + j] : (V)0);
     }
 }
 
-// Rows from where they were written to where they belong; a warp moves a tile of entries, whatever their rows.
 template <class W>
 __global__ void move_rows(i64 count, i64 total, const Row* __restrict__ rows, const i64* __restrict__ indptr,
                           const i32* __restrict__ indices, const W* __restrict__ weights,
                           i32* __restrict__ new_indices, W* __restrict__ new_weights) {
-    i64 start = thread_id() / WARP * TILE, stop = min(start + TILE, total);
-    if (start >= stop) return;
-    i64 head = row_of(indptr, 0, count - 1, start), tail = row_of(indptr, head, count - 1, stop - 1);
-    for (i64 i = start + lane_id(); i < stop; i += WARP) {
-        i64 c = row_of(indptr, head, tail, i), at = rows[c].to + (i - indptr[c]);
-        new_indices[i] = indices[at];
-        new_weights[i] = weights[at];
-    }
+    move_tile(count, total, [=](i64 c) { return rows[c].to; }, indptr, indices, weights, new_indices, new_weights);
 }
 
 // ---- pairs that are no neighbours ----
-
-// A vertex and what it is compared by. No two are equal, so any sort is stable.
-struct alignas(16) Keyed {
-    u64 key;
-    i64 vertex;
-
-    __device__ bool operator>(const Keyed& other) const {
-        return key > other.key || (key == other.key && vertex > other.vertex);
-    }
-    __device__ static Keyed fetch(const Keyed* at) { return {peek(&at->key), peek(&at->vertex)}; }
-};
-SAME_SIZE(Keyed, KEYED);
-
-// Sorts keyed[0..count): chunks in shared memory, then twice as long runs in every round, to the other side, `count`
-// places on, and back; an item's place is its own plus the number of those in the other run that go before it. Returns
-// the side where all is sorted. All blocks run at one time.
-__device__ Keyed* sort_together(i64 count, Keyed* keyed, u32* arrived) {
-    __shared__ Keyed chunk[CHUNK];
-    Keyed *from = keyed, *to = keyed + count;
-    u32 met = 0;
-    meet(arrived, ++met * gridDim.x);
-    for (i64 start = (i64)blockIdx.x * CHUNK; start < count; start += (i64)gridDim.x * CHUNK) {
-        const u32 items = (u32)min(CHUNK, count - start);
-        u32 size = 2;
-        while (size < items) size *= 2;
-        for (u32 i = threadIdx.x; i < size; i += THREADS)
-            chunk[i] = i < items ? Keyed::fetch(from + start + i) : Keyed{~0ull, count + i};
-        sort<THREADS>(chunk, size);
-        for (u32 i = threadIdx.x; i < items; i += THREADS) from[start + i] = chunk[i];
-        __syncthreads();
-    }
-    meet(arrived, ++met * gridDim.x);
-    for (i64 run = CHUNK; run < count; run *= 2) {
-        for (i64 i = thread_id(); i < count; i += thread_count()) {
-            const Keyed item = Keyed::fetch(from + i);
-            const i64 begin = i / run * run, other = min(begin ^ run, count);
-            i64 low = other, high = min(other + run, count);
-            while (low < high) {
-                i64 middle = (low + high) >> 1;
-                if (item > Keyed::fetch(from + middle)) low = middle + 1;
-                else high = middle;
-            }
-            to[min(begin, other) + (i - begin) + (low - other)] = item;
-        }
-        meet(arrived, ++met * gridDim.x);
-        Keyed* sorted = to;
-        to = from;
-        from = sorted;
-    }
-    return from;
-}
 
 // Of vertices with equal keys, which are in order, pair the first two, the next two, and so on.
 __device__ void pair_equal(i64 count, const Keyed* sorted, i32* mate) {
     for (i64 i = thread_id(); i + 1 < count; i += thread_count()) {
         const Keyed here = Keyed::fetch(sorted + i), next = Keyed::fetch(sorted + i + 1);
         if (here.key != next.key) continue;
-        i64 begin = 0, end = i;  // the first place of this key
-        while (begin < end) {
-            i64 middle = (begin + end) >> 1;
-            if (peek(&sorted[middle].key) < here.key) begin = middle + 1;
-            else end = middle;
-        }
-        if ((i - begin) % 2) continue;
+        if ((i - first_of_key(sorted, i)) % 2) continue;
         mate[here.vertex] = (i32)next.vertex;
         mate[next.vertex] = (i32)here.vertex;
     }

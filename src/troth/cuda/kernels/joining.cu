@@ -1,0 +1,377 @@
+// Contraction of clusters on a GPU; joining.py has the plan, cpu/joining.py says what is computed.
+//
+// Coarse vertex c has members[starts[c] .. starts[c + 1]), ascending; the entries of their rows go, one row behind the
+// other, to room[c] .. room[c + 1], as coarse neighbours and weights. There each row is put in order, in one of four ways
+// as for pairs (coarsen.cu), and equal neighbours become one; its entries move to their place once all lengths are known.
+//
+// T is the type of the weights as numbers: float, double, or the unsigned integer of their width; N that of the sums.
+//
+// Kernels take their counts first, then what they read, then what they write, scratch and `control` last. The three
+// that merge rows take which rows these are, and then all alike: room; the neighbours, which are replaced by those that
+// are left; the weights; new_weights, which has room for all entries; lengths, of which the row of c gets lengths[c + 1];
+// control.
+
+#include "grid.cuh"
+#include "merging.cuh"
+#include "exact.cuh"
+
+constexpr u32 MOST = HOST_MOST_JOINED;  // members of a cluster
+
+template <class T> struct Sums { typedef u64 Type; };
+template <> struct Sums<float> { typedef float Type; };
+template <> struct Sums<double> { typedef double Type; };
+
+// ---- numbers ----
+
+// A cluster: its members, in the order in which they came.
+struct Cluster {
+    alignas(16) i32 members[MOST];
+    u32 size;
+
+    // As listed with a label, before a meeting. Its slots are one sector of memory, and are read in two pieces.
+    __device__ __forceinline__ Cluster(const u32* sizes, const i32* slots, i32 label) : size(__ldcg(sizes + label)) {
+        const uint4* at = (const uint4*)(slots + (i64)MOST * label);
+        ((uint4*)members)[0] = __ldcg(at);
+        if (size > 4) ((uint4*)members)[1] = __ldcg(at + 1);
+    }
+    __device__ __forceinline__ bool starts_with(i32 v) const {
+        bool good = true;
+#pragma unroll
+        for (u32 k = 0; k < MOST; k++) good &= k >= size || members[k] >= v;
+        return good;
+    }
+    __device__ __forceinline__ u64 entries(const i64* __restrict__ indptr) const {
+        u64 total = 0;
+#pragma unroll
+        for (u32 k = 0; k < MOST; k++)
+            if (k < size) total += (u64)(indptr[members[k] + 1] - indptr[members[k]]);
+        return total;
+    }
+    // How many members go before member k.
+    __device__ __forceinline__ u32 place(u32 k) const {
+        u32 before = 0;
+#pragma unroll
+        for (u32 i = 0; i < MOST; i++) before += i < size && members[i] < members[k];
+        return before;
+    }
+};
+static_assert(MOST == 8, "a cluster has two pieces of four members");
+
+// Numbers the clusters, vertices of equal labels, in the order of their first members. coarse[v] is that of v, and the
+// row of v goes to at[v]. Rows that are not short are listed. `sizes` is 0; slots has MOST places a vertex, `sums` two
+// words a block. All blocks run at one time: they gather members, count, and then know where to write.
+__global__ void __launch_bounds__(THREADS)
+    number_clusters(i64 n, const i32* __restrict__ label, const i64* __restrict__ indptr, i32* __restrict__ coarse,
+                    i64* __restrict__ at, i32* __restrict__ starts, i32* __restrict__ members, i64* __restrict__ room,
+                    i32* mediums, i32* longs, i32* marked, i64* marked_at, u32* sizes, i32* slots, u64* sums,
+                    u64* control) {
+    __shared__ u64 partial[WARPS];
+    const Lists lists = {mediums, longs, marked, marked_at};
+    const Share share(n);
+    for (i64 v = share.begin + threadIdx.x; v < share.end; v += THREADS) {
+        const i32 root = label[v];
+        slots[(i64)MOST * root + atomicAdd(sizes + root, 1u)] = (i32)v;
+    }
+    meet((u32*)(control + NUMBERED), gridDim.x);
+    u64 counted = 0, entries = 0;  // clusters and, in the lower half, their members; and the entries of their rows
+    for (i64 v = share.begin + threadIdx.x; v < share.end; v += THREADS) {
+        const Cluster cluster(sizes, slots, label[v]);
+        const bool is_first = cluster.starts_with((i32)v);
+        coarse[v] = is_first ? -1 : 0;  // for now
+        if (!is_first) continue;
+        counted += pack(1, cluster.size);
+        entries += cluster.entries(indptr);
+    }
+    sum_block(counted, sums, partial);
+    sum_block(entries, sums + gridDim.x, partial);
+    meet((u32*)(control + NUMBERED), 2 * gridDim.x);
+    u64 all, total, more;
+    counted = sum_blocks_before(sums, partial, all);
+    entries = sum_blocks_before(sums + gridDim.x, partial, total);
+    const u32 count = high(all);
+    if (thread_id() == 0) {
+        control[COUNT] = count;
+        starts[count] = (i32)n;
+        room[count] = (i64)total;
+    }
+
+    for (i64 base = share.begin; base < share.end; base += THREADS) {
+        const i64 v = base + threadIdx.x;
+        const bool is_first = v < share.end && peek(coarse + v) < 0;
+        u64 own = 0, size = 0;
+        if (is_first) {
+            const Cluster cluster(sizes, slots, label[v]);
+            own = cluster.entries(indptr);
+            size = cluster.size;
+        }
+        const u64 place = counted + sum_before<WARPS>(is_first ? pack(1, (u32)size) : 0, partial, more);
+        counted += more;
+        u64 to = entries + sum_before<WARPS>(own, partial, more);
+        entries += more;
+        const u32 c = high(place);
+        lists.add(is_first, c, (i64)own, count, control);
+        if (!is_first) continue;
+        const Cluster cluster(sizes, slots, label[v]);
+        i32* here = members + low(place);
+#pragma unroll
+        for (u32 k = 0; k < MOST; k++)
+            if (k < cluster.size) here[cluster.place(k)] = cluster.members[k];
+        starts[c] = (i32)low(place);
+        room[c] = (i64)to;
+        for (u32 k = 0; k < cluster.size; k++) {
+            const i32 u = here[k];
+            coarse[u] = (i32)c;
+            at[u] = (i64)to;
+            to += (u64)(indptr[u + 1] - indptr[u]);
+        }
+    }
+}
+
+// Coarse neighbours and weights of all entries, row by row to where there is room. A warp takes a tile of entries.
+template <class T>
+__global__ void gather_rows(i64 n, i64 total, const i64* __restrict__ indptr, const i32* __restrict__ indices,
+                            const T* __restrict__ weights, const i32* __restrict__ coarse, const i64* __restrict__ at,
+                            i32* __restrict__ new_indices, typename Sums<T>::Type* __restrict__ new_weights) {
+    i64 start = thread_id() / WARP * TILE, stop = min(start + TILE, total);
+    if (start >= stop) return;
+    i64 head = row_of(indptr, 0, n - 1, start), tail = row_of(indptr, head, n - 1, stop - 1);
+    for (i64 i = start + lane_id(); i < stop; i += WARP) {
+        i64 v = row_of(indptr, head, tail, i), to = at[v] + (i - indptr[v]);
+        new_indices[to] = coarse[indices[i]];
+        new_weights[to] = weights[i];
+    }
+}
+
+// ---- short rows ----
+
+// A group of lanes looks at all entries of a row: what is below an entry, for its place; what is equal, for the sum. The
+// first of equal ones writes.
+template <class N>
+__global__ void __launch_bounds__(THREADS)
+    merge_short(i64 count, const i64* __restrict__ room, i32* indices, const N* __restrict__ weights,
+                N* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
+    __shared__ u32 all_keys[THREADS / GROUP][SHORT];
+    __shared__ N all_values[THREADS / GROUP][SHORT];
+    const i64 c = thread_id() / GROUP;
+    const u32 lane = threadIdx.x % GROUP;
+    u32* keys = all_keys[threadIdx.x / GROUP];
+    N* values = all_values[threadIdx.x / GROUP];
+    const i64 begin = c < count ? room[c] : 0, size = c < count ? room[c + 1] - begin : 0;
+    const bool mine = c < count && size <= SHORT;
+    const u32 entries = mine ? (u32)size : 0, most = warp_max(entries);
+    for (u32 i = lane; i < entries; i += GROUP) {
+        const u32 key = (u32)indices[begin + i];
+        keys[i] = key == c ? NO_KEY : key;
+        values[i] = weights[begin + i];
+    }
+    __syncwarp();
+    u32 below[EACH], leaders = 0;
+#pragma unroll
+    for (int s = 0; s < EACH; s++) {
+        below[s] = 0;
+        if (s * GROUP >= most) break;
+        const u32 place = s * GROUP + lane, key = place < entries ? keys[place] : NO_KEY;
+        bool is_first = key != NO_KEY;
+        if (is_first) {
+            for (u32 i = 0; i < entries; i++) {
+                const u32 other = keys[i];
+                below[s] |= (u32)(other < key) << i;
+                is_first &= other != key || i >= place;
+            }
+        }
+        const u32 heads = __ballot_sync(FULL, is_first);
+        leaders |= (heads >> (lane_id() - lane) & ((1u << GROUP) - 1)) << (s * GROUP);
+    }
+    bool spilled = false;
+#pragma unroll
+    for (int s = 0; s < EACH; s++) {
+        const u32 place = s * GROUP + lane;
+        if (!(leaders >> place & 1)) continue;
+        const u32 key = keys[place];
+        const auto equal = [=](u32 i, N& x) {
+            x = values[i];
+            return keys[i] == key;
+        };
+        const i64 to = begin + __popc(below[s] & leaders);
+        indices[to] = (i32)key;
+        new_weights[to] = sum_of<N>(place, entries, equal, spilled);
+    }
+    if (mine && lane == 0) lengths[c + 1] = __popc(leaders);
+    if (spilled) control[SPILLED] = 1;
+}
+
+// ---- rows that are sorted ----
+
+// A team sorts (neighbour, place in the row) of a listed row; the first of equal neighbours finds the others behind it.
+template <class N, int TEAM, int ROOM>
+__global__ void __launch_bounds__(THREADS)
+    merge_sorted(const i32* __restrict__ list, i64 listed, const i64* __restrict__ room, i32* indices,
+                 const N* __restrict__ weights, N* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
+    constexpr int TEAMS = THREADS / TEAM;
+    __shared__ u64 all_keys[TEAMS][ROOM];
+    __shared__ u32 partial[WARPS];
+    const u32 rank = threadIdx.x % TEAM;
+    u64* keys = all_keys[threadIdx.x / TEAM];
+    bool spilled = false;
+    for (i64 r = (i64)blockIdx.x * TEAMS + threadIdx.x / TEAM; r < listed; r += (i64)gridDim.x * TEAMS) {
+        const i64 c = list[r], begin = room[c];
+        const u32 entries = (u32)(room[c + 1] - begin);
+        u32 size = TEAM > WARP ? TEAM : 2 * WARP;  // all of the team go on together
+        while (size < entries) size *= 2;
+        for (u32 i = rank; i < size; i += TEAM) {
+            const u32 key = i < entries ? (u32)indices[begin + i] : NO_KEY;
+            keys[i] = pack(key == c ? NO_KEY : key, i);
+        }
+        sort<TEAM>(keys, size);
+        u32 done = 0;
+        for (u32 i = rank; i < size; i += TEAM) {
+            const u32 d = high(keys[i]);
+            const bool head = d != NO_KEY && (i == 0 || high(keys[i - 1]) != d);
+            u32 before, heads;
+            if (TEAM == WARP) {
+                const u32 mask = __ballot_sync(FULL, head);
+                before = place_in(mask);
+                heads = __popc(mask);
+            } else {
+                before = sum_before<WARPS>((u32)head, partial, heads);
+            }
+            if (head) {
+                u32 end = i + 1;
+                while (end < size && high(keys[end]) == d) end++;
+                const auto equal = [=](u32 j, N& x) {
+                    x = weights[begin + low(keys[j])];
+                    return true;
+                };
+                const i64 to = begin + done + before;
+                indices[to] = (i32)d;
+                new_weights[to] = sum_of<N>(i, end, equal, spilled);
+            }
+            done += heads;
+        }
+        if (rank == 0) lengths[c + 1] = done;
+        wait<TEAM>();
+    }
+    if (spilled) control[SPILLED] = 1;
+}
+
+// ---- rows that are marked ----
+
+// A block marks a row's neighbours in a bitmap of its own, counts the bits before each word, and so knows the place of
+// every neighbour; it replaces the neighbours by their places, lists the entries of each place together, and one thread
+// adds up those of one place. The bitmaps are 0 before and after; `words` is the size of one, and of what is counted for
+// it; `ends` and `order` have a word for each entry of the rows.
+template <class N>
+__global__ void __launch_bounds__(MARK_THREADS)
+    merge_marked(const i32* __restrict__ list, const i64* __restrict__ list_at, i64 listed, i64 words, u32* bitmaps,
+                 u32* counted, u32* all_ends, u32* all_order, const i64* __restrict__ room, i32* indices,
+                 const N* __restrict__ weights, N* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
+    constexpr int TEAM_WARPS = MARK_THREADS / WARP;
+    __shared__ u32 partial[TEAM_WARPS];
+    u32 *bits = bitmaps + blockIdx.x * words, *before = counted + blockIdx.x * words, sum;
+    bool spilled = false;
+    for (i64 r = blockIdx.x; r < listed; r += gridDim.x) {
+        const i64 c = list[r], begin = room[c];
+        const u32 entries = (u32)(room[c + 1] - begin);
+        u32 *ends = all_ends + list_at[r], *order = all_order + list_at[r];
+        i32* row = indices + begin;
+        const auto read = [=](u32 i) { return (u32)row[i]; };
+        for (u32 base = threadIdx.x; base < entries; base += AHEAD * MARK_THREADS) {
+            u32 d[AHEAD];
+            read_ahead(read, base, entries, d);
+#pragma unroll
+            for (u32 k = 0; k < AHEAD; k++)
+                if (base + k * MARK_THREADS < entries && d[k] != c) atomicOr(bits + d[k] / WARP, 1u << d[k] % WARP);
+        }
+        __syncthreads();
+        u32 done = 0;
+        for (i64 base = 0; base < words; base += MARK_THREADS) {
+            const i64 w = base + threadIdx.x;
+            const u32 word = w < words ? peek(bits + w) : 0;
+            const u32 place = done + sum_before<TEAM_WARPS>((u32)__popc(word), partial, sum);
+            if (w < words) before[w] = place;
+            done += sum;
+        }
+        for (u32 p = threadIdx.x; p < done; p += MARK_THREADS) ends[p] = 0;
+        __syncthreads();
+        for (u32 base = threadIdx.x; base < entries; base += AHEAD * MARK_THREADS) {
+            u32 d[AHEAD], word[AHEAD], first[AHEAD];
+            read_ahead(read, base, entries, d);
+#pragma unroll
+            for (u32 k = 0; k < AHEAD; k++) {
+                word[k] = __ldcg(bits + d[k] / WARP);
+                first[k] = __ldcg(before + d[k] / WARP);
+            }
+#pragma unroll
+            for (u32 k = 0; k < AHEAD; k++) {
+                const u32 i = base + k * MARK_THREADS, p = first[k] + __popc(word[k] & ((1u << d[k] % WARP) - 1));
+                if (i >= entries) break;
+                row[i] = (i32)(d[k] == c ? NO_KEY : p);
+                if (d[k] != c) atomicAdd(ends + p, 1u);
+            }
+        }
+        __syncthreads();
+        u32 earlier = 0;
+        for (u32 base = 0; base < done; base += MARK_THREADS) {
+            const u32 p = base + threadIdx.x, here = p < done ? peek(ends + p) : 0;
+            const u32 start = earlier + sum_before<TEAM_WARPS>(here, partial, sum);
+            if (p < done) ends[p] = start;
+            earlier += sum;
+        }
+        __syncthreads();
+        for (u32 base = threadIdx.x; base < entries; base += AHEAD * MARK_THREADS) {
+            u32 p[AHEAD], to[AHEAD];
+            read_ahead(read, base, entries, p);
+#pragma unroll
+            for (u32 k = 0; k < AHEAD; k++) {
+                const bool there = base + k * MARK_THREADS < entries && p[k] != NO_KEY;
+                to[k] = there ? atomicAdd(ends + p[k], 1u) : NO_KEY;
+            }
+#pragma unroll
+            for (u32 k = 0; k < AHEAD; k++)
+                if (to[k] != NO_KEY) order[to[k]] = base + k * MARK_THREADS;
+        }
+        __syncthreads();
+        for (u32 p = threadIdx.x; p < done; p += MARK_THREADS) {
+            const u32 start = p ? peek(ends + p - 1) : 0, end = peek(ends + p);
+            const auto listed_here = [=](u32 k, N& x) {
+                x = weights[begin + peek(order + k)];
+                return true;
+            };
+            new_weights[begin + p] = sum_of<N>(start, end, listed_here, spilled);
+        }
+        for (i64 w = threadIdx.x; w < words; w += MARK_THREADS) {
+            u32 place = before[w];
+            for (u32 word = peek(bits + w); word; word &= word - 1)
+                row[place++] = (i32)(w * WARP + __ffs(word) - 1);
+            bits[w] = 0;
+        }
+        if (threadIdx.x == 0) lengths[c + 1] = done;
+        __syncthreads();
+    }
+    if (spilled) control[SPILLED] = 1;
+}
+
+// ---- to their places ----
+
+// Lengths of rows become their starts: indptr. And the vertex weights of members add up, in order. `sums` has a word a
+// block; all blocks run at one time.
+template <class V>
+__global__ void __launch_bounds__(THREADS)
+    place_rows(i64 count, i64 columns, const i32* __restrict__ starts, const i32* __restrict__ members,
+               const V* __restrict__ weights, V* __restrict__ new_weights, i64* lengths, u64* sums, u64* control) {
+    start_rows(count, lengths, sums, control);
+    for (i64 c = thread_id(); c < count; c += thread_count()) {
+        for (i64 j = 0; j < columns; j++) {
+            V total = weights[members[starts[c]] * columns + j];
+            for (i32 k = starts[c] + 1; k < starts[c + 1]; k++) total += weights[members[k] * columns + j];
+            new_weights[c * columns + j] = total;
+        }
+    }
+}
+
+template <class W>
+__global__ void move_rows(i64 count, i64 total, const i64* __restrict__ room, const i64* __restrict__ indptr,
+                          const i32* __restrict__ indices, const W* __restrict__ weights,
+                          i32* __restrict__ new_indices, W* __restrict__ new_weights) {
+    move_tile(count, total, [=](i64 c) { return room[c]; }, indptr, indices, weights, new_indices, new_weights);
+}

@@ -1,0 +1,115 @@
+// Rows of coarse vertices, for coarsen.cu and joining.cu: how many entries a row has decides who puts it in order, and
+// what has been put in order somewhere moves to where it belongs.
+
+constexpr int GROUP = HOST_GROUP;        // lanes that share a short row
+constexpr i64 SHORT = HOST_SHORT;        // entries of a short row at most
+constexpr int EACH = SHORT / GROUP;      // entries of a lane
+constexpr i64 MEDIUM = HOST_MEDIUM;      // of a row that a warp sorts
+constexpr i64 LONG = HOST_LONG;          // of a row that a block sorts; more are marked in a bitmap
+constexpr int MARK_THREADS = HOST_MARK_THREADS;
+constexpr i64 WORDS_EACH = 4;            // words of a bitmap for each entry; where it has more, a row is rather sorted
+constexpr int AHEAD = 4;                 // entries of a marked row that a thread has in flight
+constexpr int TILE = HOST_TILE;          // entries that a warp moves
+constexpr u32 NO_KEY = ~0u;              // of a loop: after all others
+static_assert(SHORT == GROUP * EACH, "the lanes of a group hold a short row");
+
+// What is counted (`CONTROL` in the host file): rows of three kinds, the entries of the last, coarse vertices, their
+// entries; whether a sum was too great for its type; blocks that came to the meetings of two kernels.
+enum {
+    MEDIUMS = HOST_MEDIUMS,
+    LONGS = HOST_LONGS,
+    MARKED = HOST_MARKED,
+    MARKED_ENTRIES = HOST_MARKED_ENTRIES,
+    COUNT = HOST_COUNT,
+    TOTAL = HOST_TOTAL,
+    SPILLED = HOST_SPILLED,
+    NUMBERED = HOST_NUMBERED,
+    PLACED = HOST_PLACED
+};
+constexpr u32 KINDS = 3;
+static_assert(MEDIUMS == 0 && LONGS == 1 && MARKED == 2, "kinds are counted from 0 on");
+
+// How a row of so many entries is put in order; -1 for a short one.
+__device__ __forceinline__ int kind_of(i64 entries, i64 count) {
+    if (entries <= SHORT) return -1;
+    if (entries <= MEDIUM) return MEDIUMS;
+    return entries > LONG || count / WARP <= WORDS_EACH * entries ? MARKED : LONGS;
+}
+
+// The rows that are not short, by kind; for marked ones also how many entries of such were listed before.
+struct Lists {
+    i32 *mediums, *longs, *marked;
+    i64* marked_at;
+
+    // List the row of c, if it `is` one, by its kind. All threads of the block call it.
+    __device__ __forceinline__ void add(bool is, u32 c, i64 entries, i64 count, u64* control) const {
+        __shared__ u64 listed_before[KINDS];
+        __shared__ u32 listed[KINDS];
+        const int kind = is ? kind_of(entries, count) : -1;
+        u32 at = 0;
+        __syncthreads();  // an earlier call may still read
+        if (threadIdx.x < KINDS) listed[threadIdx.x] = 0;
+        __syncthreads();
+        if (kind >= 0) at = atomicAdd(&listed[kind], 1u);
+        __syncthreads();
+        if (threadIdx.x < KINDS && listed[threadIdx.x])
+            listed_before[threadIdx.x] = atomicAdd(control + threadIdx.x, (u64)listed[threadIdx.x]);
+        __syncthreads();
+        if (kind == MEDIUMS) mediums[listed_before[kind] + at] = (i32)c;
+        if (kind == LONGS) longs[listed_before[kind] + at] = (i32)c;
+        if (kind == MARKED) {
+            marked[listed_before[kind] + at] = (i32)c;
+            marked_at[listed_before[kind] + at] = (i64)atomicAdd(control + MARKED_ENTRIES, (u64)entries);
+        }
+    }
+};
+
+// ---- rows that are marked ----
+
+// What a thread of a block that marks a row has to read of it, AHEAD entries at one time; 0 beyond all entries.
+template <class Read>
+__device__ __forceinline__ void read_ahead(Read read, u32 base, u32 entries, u32 (&to)[AHEAD]) {
+#pragma unroll
+    for (u32 k = 0; k < AHEAD; k++) to[k] = base + k * MARK_THREADS < entries ? read(base + k * MARK_THREADS) : 0;
+}
+
+// ---- to their places ----
+
+// Lengths of rows, lengths[c + 1], become their starts, in the same place. `sums` has a word a block; all blocks run at
+// one time, and all threads call it.
+__device__ inline void start_rows(i64 count, i64* lengths, u64* sums, u64* control) {
+    __shared__ u64 partial[WARPS];
+    const Share share(count);
+    u64 entries = 0, total, more;
+    for (i64 c = share.begin + threadIdx.x; c < share.end; c += THREADS) entries += (u64)lengths[c + 1];
+    sum_block(entries, sums, partial);
+    meet((u32*)(control + PLACED), gridDim.x);
+    entries = sum_blocks_before(sums, partial, total);
+    if (thread_id() == 0) {
+        lengths[0] = 0;
+        control[TOTAL] = total;
+    }
+    for (i64 base = share.begin; base < share.end; base += THREADS) {
+        const i64 c = base + threadIdx.x;
+        const u64 length = c < share.end ? (u64)lengths[c + 1] : 0;
+        const u64 before = entries + sum_before<WARPS>(length, partial, more);
+        entries += more;
+        if (c < share.end) lengths[c + 1] = (i64)(before + length);
+    }
+}
+
+// Rows from where they were written, that of c from room_of(c) on, to where they belong; a warp moves a tile of
+// entries, whatever their rows.
+template <class W, class Room>
+__device__ __forceinline__ void move_tile(i64 count, i64 total, Room room_of, const i64* __restrict__ indptr,
+                                          const i32* __restrict__ indices, const W* __restrict__ weights,
+                                          i32* __restrict__ new_indices, W* __restrict__ new_weights) {
+    i64 start = thread_id() / WARP * TILE, stop = min(start + TILE, total);
+    if (start >= stop) return;
+    i64 head = row_of(indptr, 0, count - 1, start), tail = row_of(indptr, head, count - 1, stop - 1);
+    for (i64 i = start + lane_id(); i < stop; i += WARP) {
+        i64 c = row_of(indptr, head, tail, i), at = room_of(c) + (i - indptr[c]);
+        new_indices[i] = indices[at];
+        new_weights[i] = weights[at];
+    }
+}

@@ -1,0 +1,72 @@
+"""Contraction of pairs: the GPU's kernels, run by g++ on the CPU, against the CPU's."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+
+import numpy as np
+import pytest
+from corpus import DTYPES, build, drawn_with_hub, fractions, on_corpus, same_graphs, star
+from emulation import array_of, emulated, on_card
+
+import troth
+from troth.api.vertex_weights import vertex_weights_of
+from troth.cpu.coarsen import CpuCoarsening
+from troth.cuda import coarsen
+from troth.cuda.coarsen import CudaCoarsening
+from troth.graph import Graph
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed"),
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="fibers are switched by instructions of x86-64"),
+]
+
+
+def check(graph: Graph, mate: np.ndarray, seed: int = 0) -> None:
+    """Twins are paired too, then all is contracted."""
+    sizes, results = np.ascontiguousarray(vertex_weights_of(graph)), []
+    there = on_card(graph)
+    with emulated(coarsen, seed=seed):
+        for part, own, convert in ((CpuCoarsening(graph, 1), graph, np.array), (CudaCoarsening(), there, array_of)):
+            clusters = part.number_clusters(own, convert(mate.copy()))
+            part.pair_twins(own, clusters.alone, clusters.mate)
+            clusters = part.number_clusters(own, clusters.mate)
+            results.append((clusters, *part.contract(own, clusters, convert(sizes))))
+    (cpu, wanted, where, spilled), (cuda, found, place, too_great) = results
+    assert (cuda.size, cuda.mate.tolist(), too_great) == (cpu.size, cpu.mate.tolist(), spilled)
+    assert place.tolist() == where.tolist()
+    if not spilled:
+        same_graphs(found, wanted)
+
+
+@on_corpus
+def test_corpus(graph):
+    for seed in range(2):
+        check(graph, troth.match(graph, device="cpu", seed=seed).mate, seed)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_type(dtype):
+    graph = troth.generate("rmat", scale=7, edgefactor=8)
+    weights = (graph.weights * 9).astype(dtype) + np.array(1, dtype)
+    check(Graph(graph.indptr, graph.indices, weights), troth.match(graph, device="cpu").mate)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: drawn_with_hub(1500, 5000, fractions), id="hub"),
+        pytest.param(lambda: troth.generate("complete", n=90, weights="integers"), id="rows of a warp"),
+        pytest.param(lambda: build([(u, v, 1 + v % 5) for u in range(36) for v in range(36, 40 + u)]), id="lengths"),
+        pytest.param(lambda: star([1 + i % 7 for i in range(700)]), id="star"),
+    ],
+)
+def test_rows_of_every_length(make):
+    """Of pairs that match, and of pairs drawn at random."""
+    graph = make()
+    drawn = np.random.default_rng(5).permutation(graph.n - graph.n % 2).reshape(2, -1)
+    mate = np.full(graph.n, -1, np.int32)
+    mate[drawn] = drawn[::-1]
+    for pairs in (troth.match(graph, device="cpu").mate, mate):
+        check(graph, pairs, 3)
