@@ -29,6 +29,7 @@ THREADS = (1, 2, 3, 8)
 # Options worth a case of their own, by the option's name; the case without options comes first.
 VARIANTS = {
     "presort": [{"presort": True}],
+    "memory": [{"memory": "1GB"}],
     "packed": [{"packed": True}],
     "variant": [
         {"variant": "nosync"},
@@ -46,7 +47,7 @@ def cases(wanted=lambda engine: True) -> pytest.MarkDecorator:
     """Parametrise by (engine, options)."""
     params = []
     for engine in TABLE:
-        if engine.device == "mpi" or not wanted(engine):
+        if engine.on_ranks or not wanted(engine):
             continue
         marks = [pytest.mark.gpu] if engine.device == "cuda" else []
         for options in [{}, *(one for name in engine.options for one in VARIANTS.get(name, []))]:

@@ -20,7 +20,7 @@ _HOME = {
     "Assignment": "api.assigning",
     "Certificate": "api.proof",
     "Graph": "graph",
-    "Level": "api.coarsening",
+    "Level": "api.levels",
     "Matching": "api.result",
     "Report": "api.checking",
     "RowPairs": "api.row_pairs",

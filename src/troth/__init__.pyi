@@ -8,9 +8,9 @@ from troth.api.calls import strongest as strongest
 from troth.api.checking import Report as Report
 from troth.api.checking import certificate as certificate
 from troth.api.checking import verify as verify
-from troth.api.coarsening import Level as Level
 from troth.api.coarsening import coarsen as coarsen
 from troth.api.coarsening import hierarchy as hierarchy
+from troth.api.levels import Level as Level
 from troth.api.opening import as_graph as as_graph
 from troth.api.opening import read as read
 from troth.api.opening import write as write

@@ -25,15 +25,22 @@ INSTALL = 'pip install "troth[cuda13]" (or "troth[cuda12]" for a driver of CUDA 
 
 
 @cache
-def cupy() -> ModuleType:
-    """CuPy, or a refusal that says how to get it."""
+def cupy(device: str = "cuda", other: str = "cpu") -> ModuleType:
+    """CuPy, or a refusal that says how to get it: what was asked for, and what can be chosen instead."""
     try:
         import cupy
     except ImportError as error:
         words = " ".join(str(error).split())  # CuPy explains itself over many lines
         reason = "CuPy is not installed" if find_spec("cupy") is None else f"CuPy does not load ({words})"
-        raise TrothError(f'device="cuda": {reason}; {INSTALL}, or choose device="cpu"') from None
+        raise TrothError(f'device="{device}": {reason}; {INSTALL}, or choose device="{other}"') from None
     return cupy
+
+
+def need_card(device: str, other: str) -> None:
+    """Refuse where there is no GPU for what was asked for; ``other`` can be chosen instead."""
+    cupy(device, other)
+    if not count_devices():
+        raise TrothError(f'device="{device}": there is no CUDA device; choose device="{other}"')
 
 
 def count_devices() -> int:
@@ -132,7 +139,7 @@ def using(number: int) -> Iterator[None]:
         except cp.cuda.memory.OutOfMemoryError as error:
             asked = re.search(r"allocating ([\d,]+) bytes", str(error))
             need = f"{in_gib(int(asked[1].replace(',', '')))} more" if asked else "more memory"
-            raise _too_small(number, f"{need} is needed", *_room()) from None
+            raise _too_small(number, f"{need} is needed", *room()) from None
 
 
 def wait_for_device(number: int) -> None:
@@ -151,7 +158,7 @@ def arrays_of(device: str) -> Iterator[ModuleType]:
             yield cupy()
 
 
-def _room() -> tuple[int, int]:
+def room() -> tuple[int, int]:
     """Bytes that can be had on the current device, within the limit of CuPy's pool, and bytes that it has."""
     cp = cupy()
     free, total = cp.cuda.runtime.memGetInfo()
@@ -164,7 +171,7 @@ def _room() -> tuple[int, int]:
 def check_room(number: int, need: int, what: str) -> None:
     """Refuse before any work what cannot fit; ``need`` in bytes."""
     with cupy().cuda.Device(number):
-        free, total = _room()
+        free, total = room()
     if need > free:
         raise _too_small(number, f"{what} needs {in_gib(need)}", free, total)
 

@@ -1,8 +1,8 @@
 """What an engine is: its signature, what it is told and what it returns; and the parts that each device implements.
 
 An engine is a function ``run(graph, order, context, **options) -> Result`` that trusts the graph, which is on its
-device, and the options, which ``engines.py`` has checked. ``Checks`` and ``Coarsening`` are what the CPU, a GPU and MPI
-ranks (these have no coarsening) each implement for graphs that live there; ``Clustering`` the CPU alone.
+device, and the options, which ``engines.py`` has checked. ``Checks``, ``Coarsening`` and ``Clustering`` are what
+the CPU and a GPU each implement for graphs that live there; MPI ranks have checks alone.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ G = TypeVar("G", bound=Groups)
 
 
 class Clustering(Protocol[G]):
-    """Clusters of strongest neighbours, and their contraction; the same bits for any threads (see ``reference.py``)."""
+    """Clusters of strongest neighbours, and their contraction; the same bits everywhere (see ``reference.py``)."""
 
     def join_strongest(
         self, graph: Graph, order: Order, seed: np.uint64, vertex_weights: Array, limits: Array | None, twohop: bool

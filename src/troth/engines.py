@@ -14,14 +14,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from troth.errors import TrothError
-from troth.validate import MOST, Validator, number, one_of, or_none, or_word, probability, switch, whole
+from troth.validate import MOST, Validator, amount, number, one_of, or_none, or_word, probability, switch, whole
 from troth.words import BEST_P, GPU_SUITOR_VARIANTS, did_you_mean
 
 if TYPE_CHECKING:
     from troth.contract import Checks, Clustering, Coarsening, EngineFunction
     from troth.graph import Graph
 
-DEVICES = ("auto", "cpu", "cuda", "mpi")
+DEVICES = ("auto", "cpu", "cuda", "mpi", "mpi+cuda")
+RANK_DEVICES = ("mpi", "mpi+cuda")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Engine:
-    """A row of the table."""
+    """A row of the table.
+
+    ``in_batches``: the function of a GPU's engine for graphs whose rows stay on the host.
+    """
 
     algorithm: str
     device: str
@@ -48,10 +52,20 @@ class Engine:
     help: str
     dominant: bool = True
     options: dict[str, Option] = field(default_factory=dict)
+    in_batches: str = ""
+
+    @property
+    def on_ranks(self) -> bool:
+        """Whether MPI ranks run it together."""
+        return self.device.startswith("mpi")
 
     def load(self) -> EngineFunction:
         """The engine's function; its module is imported now."""
-        return getattr(self.load_module(), self.target.partition(":")[2])
+        return _function(self.target)
+
+    def load_in_batches(self) -> EngineFunction:
+        """The function for graphs whose rows stay on the host; its module is imported now."""
+        return _function(self.in_batches)
 
     def load_module(self) -> ModuleType:
         """The engine's module, imported now."""
@@ -94,6 +108,11 @@ class Engine:
         return f" ({', '.join(dict.fromkeys(able))} {'has' if len(set(able)) == 1 else 'have'} it)"
 
 
+def _function(target: str) -> EngineFunction:
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
 GATE_OPTIONS = ("weights", "symmetrize", "base", "seed", "columns", "weight", "maximize")  # of as_graph
 CALL_OPTIONS = ("algorithm", "device", "ties", "seed", "threads", "certify", "maximize", "progress")  # of match
 
@@ -133,6 +152,13 @@ AUCTION = {
 }
 
 SHARE = Option(True, switch, "use shared memory; no: messages, even on one machine")
+
+NODES = Option(None, SOME_OR_NONE, "behave as on so many machines; none: on as many as there are")
+TRANSFER = Option(
+    "auto",
+    one_of("auto", "pinned", "device"),
+    "what changed goes across by pinned host memory, or from a card's own where MPI is CUDA-aware; auto: where it is",
+)
 
 FINE = "1: one reference each, as in the report"
 POLL = {"batch": Option(0, whole(0, MOST, text=True), f"remote words read at once; 0: all; {FINE}")}
@@ -200,7 +226,16 @@ TABLE: tuple[Engine, ...] = (
                 GPU_SUITOR_VARIANTS,
             ),
             "presort": replace(PRESORT, variants=("auto", "plain")),
+            "memory": Option(
+                None,
+                or_none(amount),
+                "how much of the card to use, such as 8GB, for a graph whose rows stay on the host and come in batches;"
+                " none: what is free, where the graph is larger",
+                ("auto",),
+                of_call=True,
+            ),
         },
+        in_batches="troth.cuda.batches:run",
     ),
     Engine(
         "locally-dominant",
@@ -223,8 +258,8 @@ TABLE: tuple[Engine, ...] = (
         "suitor",
         "mpi",
         "troth.ranks.suitor:run",
-        "proposals: in shared memory where all ranks have it, else sent across in packed rounds",
-        options={"share": SHARE},
+        "proposals: the ranks of a machine share memory, machines send each other packed rounds",
+        options={"share": SHARE, "nodes": NODES},
     ),
     Engine(
         "auction",
@@ -233,6 +268,21 @@ TABLE: tuple[Engine, ...] = (
         "rounds of bids, on ranks: in shared memory where all have it, else by messages",
         dominant=False,
         options={**AUCTION, "share": SHARE},
+    ),
+    Engine(
+        "suitor",
+        "mpi+cuda",
+        "troth.ranks.part_suitor:run",
+        "proposals on the card of each rank, sent across in packed rounds",
+        options={"transfer": TRANSFER},
+    ),
+    Engine(
+        "auction",
+        "mpi+cuda",
+        "troth.ranks.part_auction:run",
+        "rounds of bids, on ranks: rows are read on the card of each, the rest is done on the host",
+        dominant=False,
+        options={**AUCTION, "transfer": TRANSFER},
     ),
     Engine(
         "sync-poll",
@@ -281,10 +331,11 @@ def promises_dominance(algorithm: str) -> bool:
 def is_for_ranks(algorithm: str, device: str) -> bool:
     """Whether MPI ranks are asked for, by the device or by an algorithm that has no other engine.
 
-    >>> is_for_ranks("suitor", "mpi"), is_for_ranks("suitor", "auto"), is_for_ranks("sync-poll", "auto")
+    >>> is_for_ranks("suitor", "mpi+cuda"), is_for_ranks("suitor", "auto"), is_for_ranks("sync-poll", "auto")
     (True, False, True)
     """
-    return str(device) == "mpi" or {engine.device for engine in TABLE if engine.algorithm == algorithm} == {"mpi"}
+    rows = [engine for engine in TABLE if engine.algorithm == algorithm]
+    return str(device) in RANK_DEVICES or (bool(rows) and all(engine.on_ranks for engine in rows))
 
 
 def find_engines(algorithm: str, device: str = "auto", given: Iterable[str] = ()) -> list[Engine]:
@@ -300,7 +351,7 @@ def find_engines(algorithm: str, device: str = "auto", given: Iterable[str] = ()
         hint = did_you_mean(algorithm, ALGORITHMS)
         raise TrothError(f"algorithm={algorithm!r} is not known{hint}: choose {', '.join(ALGORITHMS)}")
     kind, colon, _ = str(device).partition(":")
-    if kind not in DEVICES or (kind in ("auto", "mpi") and colon):
+    if kind not in DEVICES or (kind in ("auto", *RANK_DEVICES) and colon):
         hint = did_you_mean("cuda" if kind == "gpu" else kind, DEVICES)
         raise TrothError(f"device={device!r} is not known{hint}: choose {', '.join(DEVICES)}")
     rows = {engine.device: engine for engine in TABLE if engine.algorithm == algorithm}
@@ -332,11 +383,19 @@ def checks_of(graph: Graph, threads: int | None = None) -> Iterator[Checks]:
             yield CudaChecks(graph)
 
 
-def clustering_of(graph: Graph, threads: int | None = None) -> Clustering[Any]:
-    """The clustering of a graph on the host."""
-    from troth.cpu.clusters import CpuClustering
+@contextmanager
+def clustering_of(graph: Graph, threads: int | None = None) -> Iterator[Clustering[Any]]:
+    """The clustering where the graph lives; its GPU is the current one meanwhile."""
+    if graph.device == "cpu":
+        from troth.cpu.clusters import CpuClustering
 
-    return CpuClustering(graph, threads)
+        yield CpuClustering(graph, threads)
+    else:
+        from troth.arrays import device_number, using
+        from troth.cuda.clusters import CudaClustering
+
+        with using(device_number(graph.device)):
+            yield CudaClustering()
 
 
 @contextmanager

@@ -161,8 +161,10 @@ class Graph:
         number = device_number(device)
         arrays = self.indptr, self.indices, self.weights, self.vertex_weights
         check_room(number, sum(array.nbytes for array in arrays if array is not None), "the graph")
+        from troth.kernels.feeding import send
+
         with using(number):
-            return self._converted(cupy().asarray)
+            return self._converted(send if self.device == "cpu" else cupy().asarray)
 
     def _converted(self, convert: Any) -> Graph:
         names = ["indptr", "indices", "weights"]  # the users' names stay on the host: they may be text

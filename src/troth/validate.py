@@ -7,7 +7,9 @@ take those too say so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from fractions import Fraction
 from numbers import Integral, Real
 from operator import index
 from typing import Any, TypeVar
@@ -128,6 +130,21 @@ def switch(value: Any) -> bool:
         return words[str(value).lower()]
     except KeyError:
         raise ValueError("true or false") from None
+
+
+def amount(value: Any) -> int:
+    """A number of bytes, 1 or more: a whole number, or text with a unit, such as "8GB" (10^9) or "512MiB" (2^20).
+
+    >>> amount("8GB"), amount("0.5 KiB"), amount(100)
+    (8000000000, 512, 100)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)(b?)", str(value).strip().lower())
+    size = 0
+    if found is not None and not isinstance(value, bool) and (found[2] or not found[3]):
+        size = int(Fraction(found[1]) * (1024 if found[3] else 1000) ** " kmgt".index(found[2] or " "))
+    if size < 1:
+        raise ValueError("a number of bytes, such as 8GB, 500MB or 512MiB")
+    return size
 
 
 def probability(value: Any) -> float:

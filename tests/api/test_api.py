@@ -41,7 +41,10 @@ def refuse(call, pattern: str, *args, **options) -> None:
         ({"algorithm": "hungarian"}, "^algorithm='hungarian' is not known: choose suitor, .*greedy"),
         ({"algorithm": None}, "^algorithm=None is not known"),
         ({"algorithm": "Suitor"}, "^algorithm='Suitor' is not known"),
-        ({"device": "gpu"}, r"^device='gpu' is not known \(did you mean 'cuda'\?\): choose auto, cpu, cuda, mpi$"),
+        (
+            {"device": "gpu"},
+            r"^device='gpu' is not known \(did you mean 'cuda'\?\): choose auto, cpu, cuda, mpi, mpi\+",
+        ),
         ({"device": None}, "^device=None is not known"),
         ({"device": ""}, "^device='' is not known"),
         ({"device": "auto:1"}, "^device='auto:1' is not known"),

@@ -44,6 +44,7 @@ print(uniform_weight(np.uint64(1), 2, 3), sum(uniform_weight.stats.cache_hits.va
     assert output(code, tmp_path, tmp_path / "cache").split()[0] == first[0]
 
 
+@pytest.mark.slow
 def test_kept_code_may_name_types_that_are_no_more(tmp_path):
     """As after an update of the package in place, which leaves compiled kernels behind."""
     copytree(SOURCES, tmp_path / "troth", ignore=ignore_patterns("__pycache__"))
@@ -100,6 +101,7 @@ def test_what_a_kernel_depends_on():
     assert SOURCES / "gate" / "findings.py" in jit._read(SOURCES / "gate" / "cpu.py")[1]
 
 
+@pytest.mark.slow
 def test_versions_of_numba_that_were_not_tested(tmp_path):
     """Without the private flag kernels compile all the same, generators and queues too."""
     code = """

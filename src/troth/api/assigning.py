@@ -92,7 +92,7 @@ class Assignment:
 
     @property
     def device(self) -> str:
-        """str: where it ran: "cpu", "cuda:0" or "mpi"."""
+        """str: where it ran: "cpu", "cuda:0", "mpi" or "mpi+cuda"."""
         return self.matching.device
 
     def __iter__(self) -> Iterator[np.ndarray]:

@@ -20,7 +20,7 @@ from troth.api.proof import (
 )
 from troth.api.request import Placed, Request, make_request, perform
 from troth.api.result import Matching
-from troth.arrays import arrays_of, to_device
+from troth.arrays import arrays_of, to_device, using
 from troth.contract import Array, Progress, Result
 from troth.engines import LEAST_EPS
 from troth.errors import TrothError
@@ -55,9 +55,10 @@ def match(
         these is a function of graph, options and seed alone. "sync-poll", "async-poll", "sync-notify" and
         "async-notify" are for MPI ranks, and give the first one.
     device : str, optional
-        "cpu", "cuda", "cuda:1", "mpi" (the ranks of an MPI job, which all call with the same graph), or "auto": the GPU
-        where the graph is there already, or where there is one and the graph has 2^20 stored entries or more and fits;
-        else the CPU. The result does not depend on it.
+        "cpu", "cuda", "cuda:1", "mpi" (the ranks of an MPI job, which all call with the same graph), "mpi+cuda" (ranks
+        with a GPU each, or that share one), or "auto": the GPU where the graph is there already, or where there is one
+        and the graph has 2^20 stored entries or more and fits, and for "suitor" if copying it, whole or in batches, is
+        likely to take less time than the CPU takes; else the CPU. The result does not depend on it.
     ties : str, optional
         Which of two neighbours of equal weight is better: "hash" (by a seeded scramble of the ids; fast whatever the
         weights), "low" or "high" (by the id), "degree" (fewer neighbours, then the scramble; heavier where many tie).
@@ -203,7 +204,7 @@ def find_matching(
         else:
             result, place = _run(request, placed, progress)
         seconds = dict(result.seconds)
-        if placed.engine.device == "cuda" or placed.graph is not graph:
+        if placed.card is None and (placed.engine.device == "cuda" or placed.graph is not graph):
             seconds = {"copy": placed.copied, **seconds}
         if placed.graph is not graph:
             start = perf_counter()
@@ -213,7 +214,7 @@ def find_matching(
             seconds["copy"] += perf_counter() - start
         return result._replace(seconds=seconds), place, proof, notes
 
-    (result, place, proof, notes), fell_back = perform(request, graph, work)
+    (result, place, proof, notes), fell_back = perform(request, graph, work, batches=True)
     return Found(result, place, proof, [words for words in (fell_back, *notes) if words])
 
 
@@ -248,10 +249,17 @@ def _pursue(
 def _run(request: Request, placed: Placed, progress: Progress | None) -> tuple[Result, str]:
     """Run the engine on a graph that is on its device; the result, and the name of the device."""
     engine, graph = placed.engine, placed.graph
-    if engine.device == "mpi":
+    if engine.on_ranks:
         from troth.mpi.result import match_whole
 
-        return match_whole(request, graph, progress), "mpi"
+        return match_whole(request, graph, progress), engine.device
+    if placed.card is not None:
+        order, run = request.order_for(graph, on_gpu=True), engine.load_in_batches()
+        with using(placed.card):
+            watch = Stopwatch()
+            result = run(graph, order, request.context(progress), memory=request.given.get("memory"))
+            spent = watch.lap()
+        return result._replace(seconds={"match": spent, **result.seconds}), f"cuda:{placed.card}"
     order, run = request.order_for(graph), engine.load()
     with arrays_of(graph.device):
         watch = Stopwatch()

@@ -36,7 +36,7 @@ class Matching:
     algorithm : str
         What was run.
     device : str
-        Where it ran: "cpu", "cuda:0" or "mpi".
+        Where it ran: "cpu", "cuda:0", "mpi" or "mpi+cuda".
     ties : str
         The tie rule.
     seed : int

@@ -98,6 +98,7 @@ def match(
       troth match input1.mtx -a handshake --ties low --device cuda --gpu-threads 1024 -o match1.txt
       mpiexec -n 4 troth match graph.csr --device mpi --partition block -o mates.txt
       mpiexec -n 4 troth match laplacian.mtx --device mpi --weights abs
+      mpiexec -n 4 troth match graph.csr --device mpi+cuda
     """
     from troth.api.calls import match_graph, refuse_purpose
     from troth.api.result import pair_columns, value_name

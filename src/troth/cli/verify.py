@@ -9,6 +9,7 @@ import typer
 
 from troth.cli import _options as o
 from troth.cli._report import Clock, graph_facts, graph_rows, show_report, waiting
+from troth.engines import RANK_DEVICES
 from troth.errors import TrothError
 
 
@@ -26,7 +27,8 @@ def verify(
     ] = None,
     certify: Annotated[bool, typer.Option(help="Prove how much of the optimum the matching has.")] = True,
     device: Annotated[
-        str, typer.Option("--device", metavar="NAME", help="Where to check: cpu, or, under mpiexec, mpi.")
+        str,
+        typer.Option("--device", metavar="NAME", help="Where to check: cpu, or, under mpiexec, mpi (or mpi+cuda)."),
     ] = "cpu",
     threads: o.ThreadsOption = None,
     partition: o.PartitionOption = None,
@@ -56,7 +58,7 @@ def verify(
     if str(mates) == "-":
         raise TrothError("-: mates and pairs come from a file, standard input is for the graph; ./- is a file")
     promised, worth = algorithm is not None and promises_dominance(algorithm), o.read_reward(reward)
-    if device == "mpi":
+    if device in RANK_DEVICES:
         o.refuse_costs(reading.maximize, reward)
         if threads is not None:
             raise TrothError("--threads is for --device cpu: a rank checks its part by one thread")

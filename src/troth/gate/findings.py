@@ -6,7 +6,7 @@ import secrets
 
 import numpy as np
 
-# Columns of what ``check`` returns.
+# Columns of what ``check`` returns. Where an index is OUTSIDE, UNSORTED, LOOPS and FINGERPRINT mean nothing.
 COLUMNS = ("UNSORTED", "OUTSIDE", "LOOPS", "NONPOSITIVE", "NONFINITE", "FINGERPRINT", "LEAST", "GREATEST", "UNION")
 UNSORTED, OUTSIDE, LOOPS, NONPOSITIVE, NONFINITE, FINGERPRINT, LEAST, GREATEST, UNION = range(len(COLUMNS))
 # Of the fingerprint's hash; every process draws its own, so that no file can be made to pass.

@@ -8,6 +8,8 @@ in ``CONSTANTS`` what its kernels must agree on with it: sizes, places and codes
 
 from __future__ import annotations
 
+import ctypes
+import re
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
@@ -24,6 +26,7 @@ WARP = 32  # threads that run in step
 
 WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # the unsigned type in common.cuh by size in bytes
 FLOATS = {4: "float", 8: "double"}
+INCLUDE = r'^#include "(\w+\.cuh)"$'
 
 
 def define(**constants: SupportsInt) -> tuple[str, ...]:
@@ -42,9 +45,12 @@ OPTIONS = ("-std=c++17", "--fmad=false", "-lineinfo", *define(WARP=WARP))
 
 
 def source(stem: str) -> str:
-    """The program text of ``cuda/kernels/STEM.cu``."""
+    """The program text of ``cuda/kernels/STEM.cu``: behind ``common.cuh``, and behind what it includes."""
     folder = files("troth") / "cuda" / "kernels"
-    parts = ((name, (folder / name).read_text(encoding="utf-8")) for name in ("common.cuh", f"{stem}.cu"))
+    text = (folder / f"{stem}.cu").read_text(encoding="utf-8")
+    names = ("common.cuh", *re.findall(INCLUDE, text, re.MULTILINE))
+    parts = [(name, (folder / name).read_text(encoding="utf-8")) for name in names]
+    parts.append((f"{stem}.cu", re.sub(INCLUDE, r"// \g<0>", text, flags=re.MULTILINE)))
     return "\n".join(f'#line 1 "{name}"\n{text}' for name, text in parts)
 
 
@@ -84,7 +90,7 @@ def launch_cooperative(kernel: Any, blocks: int, block: int, *args: Any) -> None
 
 
 class DeviceClock:
-    """Seconds on the device, from when this is made to ``stop``; both are points of the current stream."""
+    """Seconds on the device, from when this is made to ``note`` or ``stop``: points of the current stream."""
 
     def __init__(self) -> None:
         self._start, self._stop = cupy().cuda.Event(), cupy().cuda.Event()
@@ -92,7 +98,15 @@ class DeviceClock:
 
     def stop(self) -> float:
         """The seconds until now; the host waits until the device is here."""
+        self.note()
+        return self.read()
+
+    def note(self) -> None:
+        """Where the device will be when it comes here is the end, unless this is called again."""
         self._stop.record()
+
+    def read(self) -> float:
+        """The seconds until the end; the host waits until the device is there."""
         self._stop.synchronize()
         return cupy().cuda.get_elapsed_time(self._start, self._stop) / 1000
 
@@ -121,7 +135,8 @@ class Memory:
 
     def clear(self) -> Memory:
         """Itself, with zeros where there shall be."""
-        self._start.memset_async(0, self._zeroed)
+        if self._zeroed:
+            self._start.memset_async(0, self._zeroed)
         return self
 
     def __getitem__(self, name: str) -> Any:
@@ -131,6 +146,14 @@ class Memory:
         """One of the arrays."""
         kind = np.dtype(kind)
         return cupy().ndarray((self._places[name][1] // kind.itemsize,), kind, self[name])
+
+    def fetch(self, name: str, kind: DTypeLike) -> np.ndarray:
+        """One of the arrays on the host, when the device has come here; the host waits once."""
+        cuda, length = cupy().cuda, self._places[name][1]
+        there = cuda.alloc_pinned_memory(length)
+        self[name].copy_to_host_async(ctypes.c_void_p(there.ptr), length)
+        cuda.get_current_stream().synchronize()
+        return np.frombuffer(there, np.dtype(kind), length // np.dtype(kind).itemsize)
 
 
 def bits_of(weights: Any) -> Any:

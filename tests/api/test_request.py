@@ -1,0 +1,46 @@
+"""Where "auto" sends a graph of the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import troth
+from troth.api import request
+from troth.graph import Graph
+
+
+@pytest.fixture
+def cores(monkeypatch):
+    return lambda count: monkeypatch.setattr(request, "available_cores", lambda: count)
+
+
+def test_a_copy_pays_where_few_threads_would_match(cores):
+    graph = troth.generate("rmat", scale=8, device="cpu", dtype="float64")
+    for count in (1, 2, 16):
+        cores(count)
+        assert request._copying_pays(graph, 1)
+        assert request._copying_pays(graph, None)
+        assert not request._copying_pays(graph, 100)
+
+
+def test_row_starts_are_copied_too(cores):
+    """A copy of mostly empty rows does not pay."""
+    cores(4)
+    few = Graph(np.append(np.zeros(4000, np.int64), [1, 2]), np.array([4000, 3999], np.int32), np.ones(2))
+    assert not request._copying_pays(few, 4)
+
+
+@pytest.mark.parametrize("pays", [True, False])
+def test_the_estimate_decides_for_one_matching_by_suitor(monkeypatch, pays):
+    graph = troth.generate("rmat", scale=8, device="cpu")
+    monkeypatch.setattr(request, "WORTH_A_COPY", 0)
+    monkeypatch.setattr(request, "is_available", lambda: True)
+    monkeypatch.setattr(request, "_copying_pays", lambda *_: pays)
+    chosen = {
+        (algorithm, once): request.make_request(algorithm).engine_for(graph, once=once).device
+        for algorithm in ("suitor", "auction")
+        for once in (True, False)
+    }
+    assert chosen.pop(("suitor", True)) == ("cuda" if pays else "cpu")
+    assert set(chosen.values()) == {"cuda"}

@@ -1,0 +1,323 @@
+"""Suitor in batches without a GPU: the kernels, run by g++ on the CPU, and the copying threads; by the reference."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import threading
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+import pytest
+from corpus import on_corpus, order_of
+from emulation import FakeMemory, emulated, fake_cupy
+from outcomes import refusal
+
+import troth
+from troth import arrays, reference
+from troth import graph as graphs
+from troth.api import request
+from troth.contract import Context
+from troth.cuda import batches
+from troth.errors import DeviceMemoryError
+from troth.graph import Graph
+from troth.kernels import feeding
+from troth.validate import amount
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed"),
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="fibers are switched by instructions of x86-64"),
+]
+
+
+def least(graph: Graph, order) -> int:
+    """The smallest amount of memory that is enough."""
+    low, high = 0, 2**40
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            batches.plan_memory(graph, order, middle)
+            high = middle
+        except DeviceMemoryError:
+            low = middle
+    return high
+
+
+def run(graph: Graph, order, memory: int, seed: int = 0, threads: int = 2):
+    with emulated(batches, feeding, seed=seed):
+        return batches.run(graph, order, Context(threads=threads), memory=memory)
+
+
+def check(graph: Graph, ties: str = "hash", seed: int = 0, more: tuple[int, ...] = (0, 1000, 10**6)) -> list:
+    """The one matching, with the least memory and with some more."""
+    order = order_of(graph, ties, seed)
+    expected = reference.greedy(graph, order).tolist()
+    found = []
+    for extra in more:
+        result = run(graph, order, least(graph, order) + extra, seed)
+        assert result.mates.tolist() == expected
+        found.append(result.counts)
+    return found
+
+
+@on_corpus
+def test_corpus(graph):
+    if len(graph.indices):
+        for seed, ties in enumerate(("hash", "low", "high")):
+            check(graph, ties, seed)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "unit", "integers"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_random_graphs(weights, dtype):
+    if weights == "integers":
+        dtype = {"float32": "uint16", "float64": "int64"}[dtype]
+    for seed in range(2):
+        graph = troth.generate("rmat", scale=9, edgefactor=6, weights=weights, dtype=dtype, seed=seed, device="cpu")
+        check(graph, "hash", seed, (0, 20_000))
+
+
+def lossy(graph: Graph) -> Graph:
+    """Heavy weights that differ in bits that an offer has no room for."""
+    return Graph(graph.indptr, graph.indices, np.where(graph.weights == 1, 1, graph.weights + 2**60))
+
+
+def test_equal_prefixes_of_wide_weights():
+    for seed in range(3):
+        graph = lossy(troth.generate("rmat", scale=8, weights="integers", dtype="int64", seed=seed, device="cpu"))
+        assert order_of(graph).lossy
+        check(graph, "hash", seed)
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_rows_that_a_whole_block_reads(kind):
+    weights = {"float32": {}, "int64": {"weights": "integers", "dtype": "int64"}}[kind]
+    graph = troth.generate("hubs", n=1500, hubs=4, degree=700, seed=3, device="cpu", **weights)
+    if kind == "int64":
+        graph = lossy(graph)
+    assert np.diff(graph.indptr).max() > batches.LONG
+    check(graph, "hash", 1, (0, 5000))
+
+
+def test_one_pass_where_leftovers_fit():
+    """Batches of half a per cent of the graph, and some more than the least memory."""
+    graph = troth.generate("rgg", n=3000, degree=8, device="cpu")
+    [found] = check(graph, more=(5000,))
+    assert found["batches"] > 90
+    assert found["passes"] == 1
+    assert found["leftovers"] < 0.1 * len(graph.indices)
+    assert found["bytes_copied"] == graph.indptr.nbytes + graph.indices.nbytes + graph.weights.nbytes
+
+
+def test_more_passes_where_leftovers_do_not_fit():
+    graph = troth.generate("erdos-renyi", n=1500, degree=16, device="cpu")
+    few, many = check(graph, more=(0, 10**6))
+    assert few["passes"] > many["passes"] == 1
+    assert few["bytes_copied"] == few["passes"] * many["bytes_copied"]
+
+
+def test_leftovers_are_sifted_again_when_their_room_is_full():
+    """More entries are kept of the batches than there ever are at one time, and yet one pass is enough."""
+    graph = troth.generate("erdos-renyi", n=1500, degree=16, device="cpu")
+    found = [found for found in check(graph, more=tuple(range(0, 80_000, 10_000))) if found["passes"] == 1]
+    assert any(counts["leftovers"] < counts["kept"] for counts in found)
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_long_chains_are_left_to_the_host(kind):
+    """Each offer of a path of rising weights displaces one; with room for all leftovers, and for none."""
+    graph = troth.generate("path", n=300, weights="increasing", device="cpu")
+    if kind == "int64":
+        graph = lossy(Graph(graph.indptr, graph.indices, graph.weights.astype(np.int64)))
+    with mock.patch.object(batches, "MOST_ROUNDS", 5):
+        for found in check(graph, more=(0, 100_000)):
+            assert found["waiting"] > 0
+
+
+def test_equal_weights_by_index():
+    graph = troth.generate("grid", rows=24, cols=24, weights="unit", device="cpu")
+    for ties in ("low", "high"):
+        check(graph, ties, more=(0, 20_000))
+
+
+def test_what_is_too_little():
+    graph = troth.generate("rmat", scale=8, device="cpu")
+    order = order_of(graph)
+    need = least(graph, order)
+    assert need > 16 * graph.n
+    with pytest.raises(DeviceMemoryError, match=r"memory=\d+: this graph needs .* KiB on the card at least"):
+        run(graph, order, need - 1)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_memory_is_what_was_said(wide):
+    """All arrays together, whatever is given."""
+    made = []
+
+    class Counted(FakeMemory):
+        def __init__(self, zeros, others):
+            super().__init__(zeros, others)
+            made.append(sum(-(-size // 256) * 256 for size in (zeros | others).values()))
+
+    graph = troth.generate("rmat", scale=7, weights="integers", dtype="int64", device="cpu")
+    graph = lossy(graph) if wide else graph
+    order = order_of(graph)
+    for more in (0, 1, 777, 10_000, 10**6):
+        memory = least(graph, order) + more
+        with emulated(batches, feeding), mock.patch.object(batches, "Memory", Counted):
+            batches.run(graph, order, Context(threads=1), memory=memory)
+        assert made.pop() <= memory
+
+
+def test_an_error_of_a_copying_thread_is_raised():
+    """Such as a mapped file that cannot be read; and nobody is left behind."""
+    graph = troth.generate("path", n=100, device="cpu")
+    before = threading.active_count()
+
+    def fail(*_):
+        raise OSError("the disk is gone")
+
+    with (
+        emulated(batches, feeding),
+        mock.patch.object(feeding.np, "copyto", fail),
+        pytest.raises(OSError, match="disk"),
+    ):
+        batches.run(graph, order_of(graph), Context(threads=3), memory=10**6)
+    assert threading.active_count() == before
+
+
+def test_an_interrupt_ends_the_copying():
+    graph = troth.generate("grid", rows=50, cols=50, device="cpu")
+    order = order_of(graph)
+
+    def interrupt(phase, done, total):
+        if done > total // 2:
+            raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with emulated(batches, feeding), pytest.raises(KeyboardInterrupt):
+        batches.run(graph, order, Context(threads=3, progress=interrupt), memory=least(graph, order))
+    assert threading.active_count() == before
+
+
+# ---- what users call ----
+
+
+class Device:
+    """CuPy's, of a machine that has one."""
+
+    def __init__(self, number=0) -> None:
+        self.id = 0
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_) -> None:
+        pass
+
+    def use(self) -> None:
+        """Be current."""
+
+
+@pytest.fixture
+def card(monkeypatch):
+    """A card with so much free memory, on which batches can be matched."""
+
+    def start(free: int) -> None:
+        runtime = SimpleNamespace(**vars(fake_cupy.cuda.runtime))
+        runtime.getDeviceCount, runtime.memGetInfo = lambda: 1, lambda: (free, 2 * free)
+        runtime.CUDARuntimeError = RuntimeError
+        cuda = SimpleNamespace(**{**vars(fake_cupy.cuda), "runtime": runtime, "Device": Device})
+        cuda.memory = SimpleNamespace(OutOfMemoryError=MemoryError)
+        pool = SimpleNamespace(free_bytes=lambda: 0, used_bytes=lambda: 0, get_limit=lambda: 0)
+        cupy = SimpleNamespace(cuda=cuda, get_default_memory_pool=lambda: pool)
+        monkeypatch.setattr(arrays, "cupy", lambda: cupy)
+        monkeypatch.setattr(graphs, "cupy", lambda: cupy)
+        monkeypatch.setattr(request, "is_available", lambda: True)
+        monkeypatch.setattr(request, "WORTH_A_COPY", 0)
+
+    return start
+
+
+def test_match(card):
+    graph = troth.generate("rmat", scale=9, device="cpu")
+    expected = troth.match(graph, device="cpu").mate.tolist()
+    card(10**9)
+    with emulated(batches, feeding):
+        m = troth.match(graph, device="cuda", memory="120kB", certify=True)
+    assert (m.device, m.mate.tolist()) == ("cuda:0", expected)
+    assert m.stats["batches"] > 1
+    assert m.certificate == troth.match(graph, device="cpu", certify=True).certificate
+    assert {"match", "copy", "kernels", "settle", "mates"} <= set(m.stats["seconds"])
+
+
+@pytest.mark.parametrize("device", ["cuda", "auto"])
+def test_the_card_is_too_small(card, device):
+    graph = troth.generate("rmat", scale=9, device="cpu")
+    expected = troth.match(graph, device="cpu").mate.tolist()
+    card(120_000)
+    with emulated(batches, feeding):
+        m = troth.match(graph, device=device)
+    assert (m.device, m.mate.tolist()) == ("cuda:0", expected)
+    assert m.stats["note"].startswith("in batches, since cuda:0 is too small: the graph needs ")
+
+
+def test_auto_takes_the_cpu_where_copying_takes_longer(card, monkeypatch):
+    graph = troth.generate("rmat", scale=9, device="cpu")
+    card(120_000)
+    monkeypatch.setattr(request, "BYTES_A_SECOND", 1.0)
+    m = troth.match(graph)
+    assert m.device == "cpu"
+
+
+def test_refusals(card):
+    graph = troth.generate("rmat", scale=9, device="cpu")
+    card(10**9)
+    assert "this graph needs " in refusal(troth.match, graph, device="cuda", memory=1000)
+    assert "give a number of bytes, such as 8GB" in refusal(troth.match, graph, device="cuda", memory="8 apples")
+    assert "without presort" in refusal(troth.match, graph, device="cuda", memory="1GB", presort=True)
+    assert "memory is an option of some variants" in refusal(
+        troth.match, graph, device="cuda", memory="1GB", variant="plain"
+    )
+    assert "memory is met by match alone" in refusal(troth.hierarchy, graph, device="cuda", memory="1GB")
+    assert "has no option 'memory'" in refusal(troth.match, graph, device="cpu", memory="1GB")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("8GB", 8 * 10**9),
+        ("8 gb", 8 * 10**9),
+        ("8000MB", 8 * 10**9),
+        ("7.5GiB", 15 * 2**29),
+        ("0.5k", 500),
+        ("1kiB", 1024),
+        ("100", 100),
+        (8e9, 8 * 10**9),
+        (np.int64(7), 7),
+    ],
+)
+def test_amounts(text, size):
+    assert amount(text) == size
+
+
+@pytest.mark.parametrize("value", ["", "GB", "-8GB", "8XB", "8iB", "8e9", 0, -1, 0.5, np.nan, True, None, "0.1B"])
+def test_what_is_no_amount(value):
+    with pytest.raises(ValueError, match="a number of bytes"):
+        amount(value)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.float64])
+def test_large_arrays_go_there_and_back(kind):
+    """In pieces, of which the last is not full."""
+    rng = np.random.default_rng(1)
+    array = rng.integers(0, 200, 3001).astype(kind)
+    with (
+        emulated(feeding),
+        mock.patch.object(feeding, "WORTH_THREADS", 1),
+        mock.patch.object(feeding, "PIECE", 1000),
+    ):
+        there = feeding.send(array)
+        assert there.tolist() == array.tolist()
+        assert feeding.fetch(there[:2990]).tolist() == array[:2990].tolist()
