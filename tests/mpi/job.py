@@ -30,7 +30,8 @@ from troth import mpi
 from troth.cli import main
 from troth.mpi import loading
 from troth.order import make_order
-from troth.ranks import auction, shared
+from troth.ranks import auction, node, nodes, shared, suitor_nodes
+from troth.ranks.node_offers import count_records
 
 TIES = ("hash", "low", "high", "degree")
 ENGINES = (
@@ -113,6 +114,46 @@ def agreement(comm, cases: str, every: str, each: str) -> None:
                 part = mpi.from_graph(graph, partition=partition)
                 for engine, ties in draw.sample(list(product(ENGINES, TIES)), int(each)):
                     check(part, *engine, ties, *right)
+
+
+NODE_FAMILIES = (  # long rows and short ones, ties, wide weights, and a side that is another node's
+    "rmat:scale=10,edgefactor=8,seed=5",
+    "grid:rows=40,cols=50",
+    "grid:rows=30,cols=40,weights=unit",
+    "erdos-renyi:n=3000,degree=12,dtype=float64",
+    "erdos-renyi:n=2000,degree=30,weights=unit",
+    "bipartite:left=600,right=500,m=6000,weights=integers",
+    "path:n=3000,weights=increasing",
+    "hubs:n=800,hubs=3,degree=200",
+)
+
+
+def several_nodes(comm, cases: str, every: str) -> None:
+    """Ranks that behave as one, two and three nodes: each ``every``-th (graph, partition), and larger graphs."""
+    draw, turns = random.Random(23), count()
+    counts = range(1, min(3, comm.size) + 1)
+    for graph, *right in load_cases(cases):
+        for partition in partitions(comm, graph.n, draw):
+            if next(turns) % int(every) == 0:
+                part = mpi.from_graph(graph, partition=partition)
+                for number in counts:
+                    threads, ties = draw.choice((1, 1, 2)), draw.choice(TIES)
+                    check(part, "suitor", {"nodes": number, "threads": threads}, ties, *right)
+    for text in NODE_FAMILIES[:: 1 if comm.size < 4 else 3]:
+        graph, ties = troth.read(text), draw.choice(TIES)
+        answer = troth.match(graph, device="cpu", threads=1, ties=ties).mate
+        for partition in ("block", "hash", "metis"):
+            part = mpi.from_graph(graph, partition=partition)
+            for number in counts:
+                m = mpi.match(part, nodes=number, ties=ties)
+                assert m.mate.tolist() == answer[part.own].tolist(), (text, partition, number, ties)
+                assert m.stats.get("nodes", 1) == number
+    for number, options in ((comm.size + 1, {}), (1, {"share": False})):
+        with pytest.raises(troth.TrothError) as refusal:
+            mpi.match(part, nodes=number, **options)
+        reasons = comm.allgather(str(refusal.value))
+        assert len(set(reasons)) == 1, reasons
+        assert "nodes" in reasons[0], reasons
 
 
 def grains(comm, cases: str, every: str) -> None:
@@ -199,6 +240,22 @@ def waves(comm) -> None:
         answer = troth.match(graph, device="cpu", threads=1, ties=ties).mate
         for options in ({}, {"threads": 2}, {"share": False}):
             assert mpi.match(part, ties=ties, **options).whole().tolist() == answer.tolist(), (ties, options)
+
+
+def crowds(comm) -> None:
+    """Dense graphs in which all want the same few: no rank reads on and on, whatever the rule of ties."""
+    n = 300
+    values = np.random.default_rng(1).random(n)
+    u, v = np.triu_indices(n, 1)
+    for weights in (np.ones(len(u)), values[u] * values[v], (values[u] * values[v]).astype(np.float32)):
+        graph = troth.as_graph((u, v, weights))
+        part = mpi.from_graph(graph)
+        for ties in TIES:
+            answer = troth.match(graph, device="cpu", threads=1, ties=ties).mate
+            for threads in (1, 2):
+                m = mpi.match(part, ties=ties, threads=threads)
+                assert m.whole().tolist() == answer.tolist(), (graph, ties, threads)
+                assert comm.allreduce(m.stats["edges_read"]) <= 8 * len(graph.indices), (graph, ties, threads)
 
 
 def check_rows(part, graph) -> None:
@@ -489,21 +546,75 @@ def refuse_neighbours(comm) -> None:
         assert comm.Split_type(MPI.COMM_TYPE_SHARED).size == 1
 
 
-def failure(comm, how: str, folder: str) -> None:
+def windows(comm) -> None:
+    """Shared memory is given back when asked to, and, where it is large, when the next graph is loaded."""
+
+    def holding(number: int) -> bool:
+        return nodes.nodes_of(comm, number).node.window is not None
+
+    nodes.KEPT, before = 0, nodes.KEPT
+    graph = troth.generate("erdos-renyi", n=500, degree=6)
+    answer = troth.match(graph, device="cpu", threads=1).mate.tolist()
+    for number in (1, 2):
+        part = mpi.from_graph(graph)
+        m = mpi.match(part, nodes=number)
+        other = mpi.from_graph(graph)
+        assert holding(number)
+        assert mpi.match(other, nodes=number).whole().tolist() == answer
+        del part, m, other
+        part = mpi.from_graph(graph)
+        assert not holding(number)
+        nodes.KEPT = before
+        assert mpi.match(part, nodes=number).whole().tolist() == answer
+        del part
+        part = mpi.from_graph(graph)
+        assert holding(number)
+        nodes.KEPT = 0
+        mpi.free()
+        assert not holding(number)
+        assert mpi.match(part, nodes=number).whole().tolist() == answer
+        mpi.free(comm)
+    nodes.KEPT = before
+    part = mpi.from_graph(graph)
+    mpi.match(part, nodes=2)
+    sizes = comm.allgather(len(nodes.nodes_of(comm, 2).node.window.memory))
+    nodes.KEPT = (before, 0)[comm.rank * 2 >= comm.size]  # as if the windows of the second node alone were large
+    del part
+    part = mpi.from_graph(graph)
+    assert not holding(2), sizes
+    assert comm.allreduce(1) == comm.size  # all ranks have met at the same places
+    nodes.KEPT, fits = before, node._fits
+    node._fits = lambda size: comm.rank > 0  # one machine has no room: all ranks send messages
+    for number in (1, 2):
+        m = mpi.match(part, nodes=number)
+        assert (m.whole().tolist(), "nodes" in m.stats, holding(number)) == (answer, False, False)
+    node._fits = fits
+
+
+def files_in_memory() -> list[str]:
+    """What MPICH has in /dev/shm and this process maps; "(deleted)" where it has no name any more."""
+    return re.findall(r"/dev/shm/mpich.*", Path("/proc/self/maps").read_text())
+
+
+def failure(comm, how: str, way: str, folder: str) -> None:
     """The command line on a rank that fails in the middle of the matching."""
     calls = count()
 
-    def pause() -> None:
+    def pause(*_) -> None:
         if next(calls) == 3:
             if how == "no folder" and comm.rank == 0:
                 Path(folder).rmdir()
             elif how == "killed" and comm.rank == 1:
+                Path(folder).with_name("files").write_text("\n".join(files_in_memory()))
                 os.kill(os.getpid(), signal.SIGKILL)
             elif how in ("refuses", "throws") and comm.rank == 1:
                 raise troth.TrothError("a refusal") if how == "refuses" else RuntimeError("an accident")
 
+    engine = ("suitor", "-O", "nodes=2") if way == "nodes" else ("async-poll",)
+    if way == "nodes":
+        suitor_nodes.count_records = lambda *given: (pause(), count_records(*given))
     shared.pause = pause
-    words = ("match", "grid:rows=40,cols=40", "-a", "async-poll", "--device", "mpi", "-o", f"{folder}/mates.txt")
+    words = ("match", "grid:rows=40,cols=40", "-a", *engine, "--device", "mpi", "-o", f"{folder}/mates.txt")
     sys.exit(main(words))
 
 

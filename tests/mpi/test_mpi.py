@@ -148,10 +148,12 @@ def auctioned(store):
     [
         (1, 4, 6, "together"),
         (2, 1, 3, "together"),
-        (3, 4, 6, "together"),
-        (5, 12, 4, "together"),
+        (3, 8, 6, "together"),
+        (5, 24, 4, "together"),
+        pytest.param(3, 4, 6, "together", marks=slow),
+        pytest.param(5, 12, 4, "together", marks=slow),
         pytest.param(8, 28, 4, "together", marks=slow),
-        (2, 6, 3, "apart"),
+        (2, 24, 3, "apart"),
         pytest.param(2, 1, 3, "apart", marks=slow),
         pytest.param(3, 4, 6, "apart", marks=slow),
         pytest.param(5, 12, 4, "apart", marks=slow),
@@ -159,6 +161,22 @@ def auctioned(store):
 )
 def test_agreement(ranks, every, each, where, cases):
     run_job(ranks, "agreement", cases, every, each, where=where)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "every", "where"),
+    [
+        (1, 27, "together"),
+        (3, 24, "together"),
+        (5, 80, "together"),
+        pytest.param(3, 8, "together", marks=slow),
+        pytest.param(2, 1, "together", marks=slow),
+        pytest.param(4, 3, "together", marks=slow),
+        pytest.param(5, 6, "together", marks=slow),
+    ],
+)
+def test_nodes(ranks, every, where, cases):
+    run_job(ranks, "several_nodes", cases, every, where=where)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +206,10 @@ def test_many_words(ranks, where):
     ("ranks", "every", "where"),
     [
         pytest.param(1, 4, "together", marks=slow),
-        (2, 1, "together"),
-        (3, 3, "together"),
+        (2, 3, "together"),
+        (3, 6, "together"),
+        pytest.param(2, 1, "together", marks=slow),
+        pytest.param(3, 3, "together", marks=slow),
         pytest.param(5, 12, "together", marks=slow),
         pytest.param(2, 1, "apart", marks=slow),
     ],
@@ -209,6 +229,11 @@ def test_waves(ranks):
     run_job(ranks, "waves")
 
 
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=slow)])
+def test_crowds(ranks):
+    run_job(ranks, "crowds")
+
+
 @pytest.mark.parametrize(("ranks", "where"), [(1, "together"), (3, "together"), pytest.param(3, "apart", marks=slow)])
 def test_families_and_folders(ranks, where, tmp_path):
     run_job(ranks, "families", tmp_path, where=where)
@@ -220,7 +245,13 @@ def test_memory_falls_with_the_ranks(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ranks", "every", "where"), [(2, 1, "together"), (3, 4, "together"), pytest.param(2, 1, "apart", marks=slow)]
+    ("ranks", "every", "where"),
+    [
+        (2, 3, "together"),
+        (3, 8, "together"),
+        pytest.param(2, 1, "together", marks=slow),
+        pytest.param(2, 1, "apart", marks=slow),
+    ],
 )
 def test_verification(ranks, every, where, checked):
     run_job(ranks, "verification", checked, every, where=where)
@@ -246,9 +277,10 @@ def test_tiny_queues(where, store):
 @pytest.mark.parametrize(
     ("ranks", "graphs", "where"),
     [
-        (2, 127, "together"),
+        (2, 30, "together"),
+        pytest.param(2, 127, "together", marks=slow),
         pytest.param(3, 20, "together", marks=slow),
-        (2, 12, "apart"),
+        (2, 6, "apart"),
         pytest.param(2, 127, "apart", marks=slow),
         pytest.param(3, 20, "apart", marks=slow),
     ],
@@ -306,27 +338,37 @@ def test_without_mpi4py(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("how", "said", "where"),
+    ("how", "said", "way", "where"),
     [
-        ("throws", 1, "together"),
-        ("refuses", 1, "together"),
-        ("no folder", 0, "together"),
-        ("killed", None, "together"),
-        ("killed", None, "apart"),
-        pytest.param("throws", 1, "apart", marks=slow),
-        pytest.param("no folder", 0, "apart", marks=slow),
+        ("throws", 1, "one-sided", "together"),
+        ("refuses", 1, "one-sided", "together"),
+        ("no folder", 0, "one-sided", "together"),
+        ("killed", None, "one-sided", "together"),
+        ("killed", None, "one-sided", "apart"),
+        ("refuses", 1, "nodes", "together"),
+        ("killed", None, "nodes", "together"),
+        pytest.param("throws", 1, "nodes", "together", marks=slow),
+        pytest.param("throws", 1, "one-sided", "apart", marks=slow),
+        pytest.param("no folder", 0, "one-sided", "apart", marks=slow),
     ],
 )
-def test_a_rank_that_fails_ends_the_job(how, said, where, tmp_path):
-    """The rank is named where it can still speak, and nothing is left of the output."""
+def test_a_rank_that_fails_ends_the_job(how, said, way, where, tmp_path):
+    """The rank is named where it can still speak, and nothing is left of the output, nor in memory."""
     folder = tmp_path / "folder"
     folder.mkdir()
-    done = launch(3, JOB, "failure", how, folder, where=where)
+    done = launch(3, JOB, "failure", how, way, folder, where=where)
     assert done.returncode != 0
     assert "to the end" not in done.stdout
     assert not list(tmp_path.glob("*/*"))
     if said is not None:
         assert f"troth: rank {said}" in done.stderr
+    if how == "killed":
+        assert not [name for name in (tmp_path / "files").read_text().splitlines() if Path(name).exists()]
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(5, marks=slow)])
+def test_windows_are_given_back(ranks):
+    run_job(ranks, "windows")
 
 
 INTERRUPTED = """
@@ -398,6 +440,9 @@ REFUSALS = [
     (["match", "path:n=9", "-o", "nowhere/mates.txt"], "there is no folder"),
     (["match", "path:n=9", "-a", "sync-poll", "-O", "capacity=3"], "no option 'capacity'"),
     (["match", "path:n=9", "-a", "async-notify", "-O", "capacity=0"], "from 1 to"),
+    (["match", "path:n=9", "-O", "nodes=0"], "from 1 to"),
+    (["match", "path:n=9", "-O", "nodes=5"], "nodes=5: give a number up to that of the ranks"),
+    (["match", "path:n=9", "-O", "nodes=1", "-O", "share=no"], "leave out share=no, or nodes"),
     (["match", "nowhere.csr", "--threads", "100000"], "threads=100000: give a whole number from 1 to"),
     (["match", "path:n=9", "-a", "greedy"], "has no engine on device='mpi'"),
     (["verify", "path:n=6", "nowhere.txt"], "nowhere.txt: No such file"),

@@ -1,4 +1,4 @@
-"""``troth match`` and ``troth verify`` with ``--device mpi``: every rank runs this; rank 0 speaks and writes."""
+"""``troth match`` and ``troth verify`` on ranks (``mpi`` or ``mpi+cuda``): all run this; rank 0 speaks and writes."""
 
 from __future__ import annotations
 
@@ -109,6 +109,7 @@ def verify_on_ranks(source: GraphOnRanks, mates: Path, certify: bool, promised: 
         else:
             found = mpi.verify(graph, told, certify=certify, promises_dominance=promised)
         clock.lap("verify")
+        mpi.free(comm)
     if comm.rank == 0:
         name, ranks = source.name, f"{comm.size:,}, partition {source.partition}"
         job = {"device": "mpi", "ranks": comm.size, "partition": source.partition, "note": source.note(comm, "verify")}
@@ -177,6 +178,7 @@ def _match(
             else:
                 write_parts(parts, output)
             clock.lap("write")
+    mpi.free(comm)
     totals = {key: comm.allreduce(m.stats[key]) for key in SUMMED if key in m.stats}
     memory = comm.allreduce(graph.nbytes(), MPI.MAX)
     ghosts = comm.allreduce(len(graph.ghost_owner), MPI.MAX)
@@ -184,7 +186,7 @@ def _match(
     facts = {
         **graph_facts(source.name, graph),
         "algorithm": request.algorithm,
-        "device": "mpi",
+        "device": request.engines[0].device,
         "ranks": comm.size,
         "partition": source.partition,
         "ties": request.ties,

@@ -12,7 +12,7 @@ and any partition.
 
 from troth.mpi.checking import verify
 from troth.mpi.loading import from_graph, load
-from troth.mpi.result import DistMatching, match
+from troth.mpi.result import DistMatching, free, match
 from troth.mpi.scattering import scatter
 from troth.ranks.graph import DistGraph
 from troth.ranks.job import agreeing, ending_the_job, launched_rank, launcher, world
@@ -22,6 +22,7 @@ __all__ = [
     "DistMatching",
     "agreeing",
     "ending_the_job",
+    "free",
     "from_graph",
     "launched_rank",
     "launcher",

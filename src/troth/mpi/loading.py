@@ -41,6 +41,7 @@ from troth.order import PRIORITY_BITS, mix64, weight_bits
 from troth.ranks.exchange import reduce, scatter_to_owners, starts_of
 from troth.ranks.graph import DistGraph, assemble, places_of, take_rows
 from troth.ranks.job import AgreedError, agreeing, ending_the_job, world
+from troth.ranks.nodes import free
 from troth.ranks.partition import Blocks, Partition, balanced_blocks, even_blocks
 
 BUCKETS = 1 << 16  # of vertices, for the balance of drawn families
@@ -114,6 +115,7 @@ def load(
                 raise TrothError('ranks have weights, not costs: troth.match(g, device="mpi", maximize=False) has them')
             source = os.fspath(source)
             split = is_read_in_parts(source, changes)
+        free(comm, unused=True)
         if not split:
             return scattered_graph(comm, partition, lambda: read(source, seed=seed, maximize=maximize, **changes))
         return _from_family(source, comm, partition) if is_spec(source) else _from_csr(source, comm, partition)
@@ -153,6 +155,7 @@ def from_graph(graph: Graph, *, comm: Any = None, partition: Owners = "block") -
     comm = world() if comm is None else comm
     with ending_the_job(comm):
         _refuse_other((graph.n, graph.m), comm, "give every rank the same")
+        free(comm, unused=True)
         split = _partition_rows(partition, comm, graph)
         return take_rows(comm, graph.n, split, split.mine(comm.rank), graph)
 

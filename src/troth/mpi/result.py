@@ -17,13 +17,15 @@ from troth.api.proof import Certificate, first_to_reach, prove, why_missed
 from troth.api.request import Request, make_request
 from troth.contract import Progress, Result
 from troth.cpu.checks import BLOCK
+from troth.engines import RANK_DEVICES
 from troth.errors import TrothError
 from troth.graph import Graph
 from troth.mpi.loading import from_graph
+from troth.ranks import nodes
 from troth.ranks.checks import RankChecks, held_by_smaller, in_order, matched_weight
 from troth.ranks.exchange import barrier, sum_over
 from troth.ranks.graph import DistGraph
-from troth.ranks.job import agreeing, ending_the_job
+from troth.ranks.job import agreeing, ending_the_job, world
 from troth.ranks.partition import even_blocks
 
 
@@ -136,6 +138,7 @@ def match(
     graph: DistGraph,
     *,
     algorithm: str = "suitor",
+    device: str = "mpi",
     comm: Any = None,
     ties: str = "hash",
     seed: int = 0,
@@ -151,6 +154,8 @@ def match(
     algorithm : str, optional
         "suitor", or "sync-poll", "async-poll", "sync-notify", "async-notify" of Thorsen and Merkey; all give the same.
         "auction" gives a heavier one, in several times Suitor's time.
+    device : str, optional
+        "mpi", or "mpi+cuda" for ranks that each have a GPU, or share one; the result does not depend on it.
     comm : mpi4py.MPI.Comm, optional
         The communicator, if another than the graph's own; of the same processes in the same order.
     ties : str, optional
@@ -175,11 +180,26 @@ def match(
     comm = graph.comm if comm is None else comm
     with ending_the_job(comm):
         with agreeing(comm):
-            request = make_request(algorithm, "mpi", ties=ties, seed=seed, threads=threads, options=options)
+            if str(device) not in RANK_DEVICES:
+                raise TrothError(f"device={device!r} is not for ranks: choose {' or '.join(RANK_DEVICES)}")
+            request = make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options)
             refuse_gap(request)
             if comm.size != graph.comm.size:
                 raise TrothError(f"comm has {comm.size} processes, but the graph was loaded on {graph.comm.size}")
         return match_until(request, graph, comm)
+
+
+def free(comm: Any = None) -> None:
+    """Give back the shared memory that holds the graph which was matched last; all ranks together.
+
+    That happens anyway when the job ends; and, where it is large, when a graph is loaded and the last one is gone.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Comm, optional
+        All processes where none is given.
+    """
+    nodes.free(world() if comm is None else comm)
 
 
 def refuse_gap(request: Request) -> None:
@@ -237,7 +257,7 @@ def match_parts(request: Request, graph: DistGraph, comm: Any) -> DistMatching:
 
 
 def match_whole(request: Request, graph: Graph, progress: Progress | None) -> Result:
-    """``troth.match`` with ``device="mpi"``: every rank has the whole graph and gets all mates; all ranks together."""
+    """``troth.match`` on ranks: every rank has the whole graph and gets all mates; all ranks together."""
     context = request.context(progress)
     context.report(0, graph.n)
     parts = from_graph(graph)

@@ -18,6 +18,7 @@ from troth.mpi.partitioning import Owners, make_partition
 from troth.ranks.exchange import barrier, wait
 from troth.ranks.graph import DistGraph, assemble, own_rows
 from troth.ranks.job import agreeing, ending_the_job, world
+from troth.ranks.nodes import free
 from troth.ranks.partition import Blocks, Partition, balanced_blocks
 
 
@@ -40,6 +41,7 @@ def scatter(graph: Any, *, comm: Any = None, partition: Owners = "block") -> Dis
     """
     comm = world() if comm is None else comm
     with ending_the_job(comm):
+        free(comm, unused=True)
         return scattered_graph(comm, partition, lambda: as_graph(graph))
 
 

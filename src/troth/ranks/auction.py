@@ -20,7 +20,7 @@ import numpy as np
 
 from troth.contract import Context, Result
 from troth.cpu.auction import STEPS, solve
-from troth.cpu.prices import GROUP, NONE, Workers, find_prices, make_bidding, plain_prices
+from troth.cpu.prices import GROUP, NONE, Bidding, Workers, find_prices, make_bidding, plain_prices
 from troth.cpu.suitor import suitors_to_mates
 from troth.graph import Graph
 from troth.kernels.jit import kernel
@@ -31,13 +31,15 @@ from troth.ranks.augment import augment
 from troth.ranks.exchange import sum_over
 from troth.ranks.graph import DistGraph
 from troth.ranks.messages import Messages
-from troth.ranks.node import LINE, Node, SharedRows, node_of
+from troth.ranks.node import LINE, Node, SharedRows
+from troth.ranks.nodes import node_of
 from troth.ranks.paths import match_on_paths
+from troth.ranks.prices import Scans, make_part_bidding
 from troth.ranks.prices import find_prices as find_prices_by_messages
-from troth.ranks.prices import make_part_bidding
 from troth.ranks.rows import Part, own_place, part_of, rank_of, weigh_entries
-from troth.ranks.suitor import propose_together
+from troth.ranks.scans import HostScans
 from troth.ranks.suitor import run_by_messages as match_stably_by_messages
+from troth.ranks.suitor_together import propose_together
 from troth.ranks.walks import walk
 from troth.rows import number_rows_of
 from troth.units import ROOM, make_units
@@ -58,11 +60,21 @@ def run(
 ) -> Result:
     """The engine; see ``contract.py``. Seconds and counts depend on ranks and threads; the mates never do."""
     if not graph.m:
-        return Result(np.full(graph.owned, -1, np.int32), {"rounds": 0, "threads": 1, "bytes": 0, "messages": 0}, {})
+        return empty_result(graph)
     begin, threads = perf_counter(), context.threads or 1
     workers = _share(graph, context.comm, threads) if share else None
     if workers is None:
-        return _run_by_messages(graph, order, context, eps, slack, rounds, polish)
+        return run_by_messages(
+            graph,
+            order,
+            context,
+            lambda bidding, part: HostScans(bidding, part, threads),
+            lambda order: match_stably_by_messages(graph, order, context.comm, threads),
+            eps=eps,
+            slack=slack,
+            rounds=rounds,
+            polish=polish,
+        )
     seconds = {"share": perf_counter() - begin}  # nothing, if this graph was matched before
     mate, counts, steps, paid = solve(
         workers,
@@ -84,6 +96,11 @@ def run(
     return Result(own, counts, {**seconds, **steps}, own_prices)
 
 
+def empty_result(graph: DistGraph) -> Result:
+    """That of a graph without edges."""
+    return Result(np.full(graph.owned, -1, np.int32), {"rounds": 0, "threads": 1, "bytes": 0, "messages": 0}, {})
+
+
 def prices(
     graph: DistGraph, order: Order, seed: int = 0, eps: float = 0.02, slack: float = 0.02, rounds: int | None = 32
 ) -> np.ndarray:
@@ -93,7 +110,8 @@ def prices(
     workers = _share(graph, graph.comm, 1)
     if workers is None:
         messages = Messages(graph, graph.comm)
-        words, _ = find_prices_by_messages(messages, *make_part_bidding(graph, order, seed, eps), 1, slack, rounds)
+        bidding, part = make_part_bidding(graph, order, seed, eps)
+        words, _ = find_prices_by_messages(messages, bidding, part, HostScans(bidding, part, 1), slack, rounds)
         messages.free()
         return words[: graph.owned]
     bidding = make_bidding(workers.graph, workers.node.share_order(graph, order), seed, eps)
@@ -226,30 +244,40 @@ def complete(messages: Messages, part: Part, order: Order, mate: np.ndarray, thr
         vertices = vertices[free[vertices]]
 
 
-def _run_by_messages(
-    graph: DistGraph, order: Order, context: Context, eps: float, slack: float, rounds: int | None, polish: int
+def run_by_messages(
+    graph: DistGraph,
+    order: Order,
+    context: Context,
+    make_scans: Callable[[Bidding, Part], Scans],
+    match_stably: Callable[[Order], Result],
+    *,
+    eps: float,
+    slack: float,
+    rounds: int | None,
+    polish: int,
 ) -> Result:
-    """The steps of ``cpu/auction.py``."""
+    """The steps of ``cpu/auction.py``; rows are looked at by ``make_scans`` and ``match_stably``."""
     clock, threads, messages = [perf_counter()], context.threads or 1, Messages(graph, context.comm)
     bidding, part = make_part_bidding(graph, order, int(context.seed), eps)
+    scans = make_scans(bidding, part)
     weigh = partial(weigh_entries, number_rows_of(graph).weights, make_units(graph, ROOM))
 
     def match_on(first: np.ndarray, second: np.ndarray, arcs: bool) -> np.ndarray:
         return match_on_paths(messages, part, weigh, first, second, arcs, bidding.mixing, threads)
 
-    words, counts = find_prices_by_messages(messages, bidding, part, threads, slack, rounds)
+    words, counts = find_prices_by_messages(messages, bidding, part, scans, slack, rounds)
     clock.append(perf_counter())
     item, holder = np.empty(graph.owned, np.int32), np.empty(graph.owned, np.int32)
     link_items(part, order, words, item, holder)
     mate = match_on(item, holder, True)
     clock.append(perf_counter())
-    stable = match_stably_by_messages(graph, by_degree(order, int(context.seed), graph), context.comm, threads)
+    stable = match_stably(by_degree(order, int(context.seed), graph))
     clock.append(perf_counter())
     mate = match_on(mate, stable.mates, False)
     clock.append(perf_counter())
     exchanges, walks, looks = 0, 0, np.ones(graph.owned, np.bool_)
     for turn in range(polish):
-        mate, touched, changed = augment(messages, part, bidding, weigh, mate, looks, threads)
+        mate, touched, changed = augment(messages, part, bidding, scans, weigh, mate, looks)
         mate, more, made = walk(messages, part, bidding, weigh, mate, words, turn, threads)
         exchanges, walks, looks = exchanges + changed, walks + made, touched | more
     clock.append(perf_counter())

@@ -16,11 +16,11 @@ import numpy as np
 
 from troth.cpu.prices import NONE, Bidding, bits_of, mask_of, profit_of
 from troth.kernels.jit import kernel
-from troth.kernels.team import CALLER, chunks, run_team
+from troth.kernels.team import chunks
 from troth.order import PRIORITY_BITS
 from troth.ranks.exchange import sum_over
 from troth.ranks.messages import Messages, greatest
-from troth.ranks.prices import best_two, entry_in
+from troth.ranks.prices import Scans, best_two, entry_in
 from troth.ranks.rows import Part, entry_of, name_of, rank_of
 
 ARMS = np.dtype([("profit", "f4", 2), ("to", "i4", 2), ("gain", "i8", 2)])
@@ -111,20 +111,20 @@ def augment(
     messages: Messages,
     part: Part,
     bidding: Bidding,
+    scans: Scans,
     weigh: Callable[[np.ndarray], np.ndarray],
     mate: np.ndarray,
     looks: np.ndarray,
-    threads: int,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """One round, for the own vertices that look for arms, and if one of a pair does, so does the other.
 
     Returns their mates after it, by global number, who looks in the next round, and how many centres changed. ``weigh``
     returns the weights of entries, in units.
     """
-    owned, team = len(mate), CALLER if threads == 1 else threads
+    owned = len(mate)
     matched = match_local(messages, part, bidding, weigh, mate)
     profit, entries = np.empty((owned, 2), np.float32), np.empty((owned, 2), np.int64)
-    run_team(find_arms, owned, team, part, bidding, matched.held, looks, profit, entries)
+    scans.find_arms(matched.held, looks, profit, entries)
     to = np.where(entries >= 0, part.indices[entries], np.int32(-1)) if len(part.indices) else entries.astype(np.int32)
     arms = Arms(profit, to, weigh(entries) - np.where(to >= 0, matched.weight[to], 0))
     theirs = _bring_arms(messages, part, matched, looks, arms)

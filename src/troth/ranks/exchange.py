@@ -7,6 +7,7 @@ messages (a message is what goes to one rank in one step; an empty one is not co
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
 from time import sleep
 from typing import Any
@@ -63,16 +64,21 @@ def _in_bytes(values: np.ndarray, counts: np.ndarray, size: int) -> list:
 
 
 class Neighbourhood:
-    """The ranks that share edges with this one, and the packed exchange with them."""
+    """The ranks that share edges with this one, and the packed exchange with them.
 
-    def __init__(self, comm: Any, ranks: np.ndarray) -> None:
-        self.ranks = ranks
-        self.topology = comm.Create_dist_graph_adjacent(ranks.tolist(), ranks.tolist())
+    Where it receives from others than it sends to, these are ``sources``.
+    """
+
+    def __init__(self, comm: Any, ranks: np.ndarray, sources: np.ndarray | None = None) -> None:
+        self.ranks, self.sources = ranks, ranks if sources is None else sources
+        self.topology = comm.Create_dist_graph_adjacent(self.sources.tolist(), ranks.tolist())
         self.bytes = self.messages = 0
 
-    def start(self, values: np.ndarray, counts: np.ndarray, width: int = 1) -> PendingExchange:
-        """Send ``counts[i]`` records of ``width`` values to neighbour i, and go on."""
-        return PendingExchange(self, values, np.ascontiguousarray(counts, COUNT), width)
+    def start(
+        self, values: np.ndarray, counts: np.ndarray, width: int = 1, room: Callable[[int, Any], np.ndarray] = np.empty
+    ) -> PendingExchange:
+        """Send ``counts[i]`` records of ``width`` values to neighbour i, and go on; ``room`` is for what comes."""
+        return PendingExchange(self, values, np.ascontiguousarray(counts, COUNT), width, room)
 
     def exchange(self, values: np.ndarray, counts: np.ndarray, width: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Send, and wait for what comes: (records, how many from each neighbour)."""
@@ -89,18 +95,55 @@ class Neighbourhood:
         size = values.dtype.itemsize * width
         self.bytes += int(counts.sum()) * size
         self.messages += int(np.count_nonzero(counts))
-        return self.topology.Ineighbor_alltoallv(_in_bytes(values, counts, size), _in_bytes(found, came, size))
+        return self._send(values.view(np.uint8), counts * size, found.view(np.uint8), came * size)
+
+    def _send(self, values: np.ndarray, counts: np.ndarray, found: np.ndarray, came: np.ndarray) -> Any:
+        """The request for so many bytes to and from each neighbour."""
+        return self.topology.Ineighbor_alltoallv(_in_bytes(values, counts, 1), _in_bytes(found, came, 1))
 
     def free(self) -> None:
         self.topology.Free()
 
 
+class PointToPoint(Neighbourhood):
+    """The same with a message for each neighbour that has something, whose arrays may be on a card."""
+
+    def _send(self, values: np.ndarray, counts: np.ndarray, found: np.ndarray, came: np.ndarray) -> Any:
+        from mpi4py import MPI
+
+        ways = ((self.topology.Irecv, found, came), (self.topology.Isend, values, counts))
+        places = range(len(self.ranks))  # of the neighbours, whose ranks are those of the communicator
+        return Requests(
+            [
+                post([values[begin : begin + sizes[i]], int(sizes[i]), MPI.BYTE], int(self.ranks[i]))
+                for post, values, sizes in ways
+                for i, begin in zip(places, starts_of(sizes)[:-1], strict=True)
+                if sizes[i]
+            ]
+        )
+
+
+class Requests:
+    """Several requests as one."""
+
+    def __init__(self, requests: list) -> None:
+        self.requests = requests
+
+    def Test(self) -> bool:  # noqa: N802
+        """Whether all are complete; the name is that of MPI's own requests."""
+        from mpi4py import MPI
+
+        return MPI.Request.Testall(self.requests)
+
+
 class PendingExchange:
     """Records under way between neighbours: first how many, then themselves."""
 
-    def __init__(self, around: Neighbourhood, values: np.ndarray, counts: np.ndarray, width: int) -> None:
-        self.around, self.sent = around, (values, counts)
-        self.width, self.came = width, np.empty(len(around.ranks), COUNT)
+    def __init__(
+        self, around: Neighbourhood, values: np.ndarray, counts: np.ndarray, width: int, room: Callable = np.empty
+    ) -> None:
+        self.around, self.sent, self.room = around, (values, counts), room
+        self.width, self.came = width, np.empty(len(around.sources), COUNT)
         self.found: Any = None  # until the counts have come
         self.request = around.topology.Ineighbor_alltoall(counts, self.came)
         around.bytes += counts.nbytes
@@ -111,7 +154,7 @@ class PendingExchange:
         if self.request.Test():
             if self.found is not None:
                 return True
-            self.found = np.empty(int(self.came.sum()) * self.width, self.sent[0].dtype)
+            self.found = self.room(int(self.came.sum()) * self.width, self.sent[0].dtype)
             self.request = self.around.start_swap(*self.sent, self.found, self.came, self.width)
         return False
 
@@ -173,8 +216,19 @@ def combine(comm: Any, value: int, operation: str) -> int:
 
 def reduce(comm: Any, values: np.ndarray, operation: str = "SUM") -> np.ndarray:
     """Values of all ranks combined by an operation of MPI, on every rank."""
-    from mpi4py import MPI
+    return PendingReduction(comm, values, operation).end()
 
-    found = np.empty_like(values)
-    wait(comm, comm.Iallreduce(values, found, getattr(MPI, operation)))
-    return found
+
+class PendingReduction:
+    """``reduce`` under way."""
+
+    def __init__(self, comm: Any, values: np.ndarray, operation: str = "SUM") -> None:
+        from mpi4py import MPI
+
+        self.comm, self.values, self.found = comm, values, np.empty_like(values)
+        self.request = comm.Iallreduce(values, self.found, getattr(MPI, operation))
+
+    def end(self) -> np.ndarray:
+        """The combined values."""
+        wait(self.comm, self.request)
+        return self.found

@@ -7,12 +7,14 @@ anything else that happens to one rank ends the job (``ending_the_job``).
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -24,6 +26,7 @@ ACCIDENT, INTERRUPTED = 3, 128 + 2  # exit codes beside 2, the refusal's
 RANK = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 # And how many they started. SLURM_NTASKS is not among them: it is that of an allocation, in which a shell runs alone.
 SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
+MPICH_FILE = re.compile(r"/dev/shm/mpich_shm_\w+$", re.MULTILINE)
 PATIENCE = 5.0  # seconds for a launcher to read what a rank has said
 
 
@@ -96,9 +99,23 @@ def agreeing(comm: Any) -> Iterator[None]:
     except TrothError as error:
         refusal = error
     first = min(comm.allgather(comm.size if refusal is None else comm.rank))
+    if comm.size == world().size:  # all have started MPI, and mapped its files
+        _unlink_files()
     if first < comm.size:
         reason = comm.bcast(str(refusal), first)
         raise AgreedError(f"rank {first}: {reason}" if first else reason) from refusal
+
+
+@cache
+def _unlink_files() -> None:
+    """Take away the names of the files in memory that MPICH keeps until the end: a job that is killed would leave them.
+
+    These are files that this process maps, so they are this job's, and all of its ranks have them by now.
+    """
+    with suppress(OSError):  # no Linux
+        for path in set(MPICH_FILE.findall(Path("/proc/self/maps").read_text())):
+            with suppress(OSError):  # another rank was first
+                os.unlink(path)
 
 
 @contextmanager

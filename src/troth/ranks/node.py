@@ -1,80 +1,113 @@
 """The ranks of one machine hold their rows together, in one MPI shared window, as one ordinary CSR graph.
 
-What a rank may read without a message, it need not be told. So where all ranks of a communicator share memory, each
-copies its own rows, with global numbers, to their place in a window that all of them map; the kernels of ``cpu/`` then
-run on it unchanged, with ranks for threads.
+What a rank may read without a message, it need not be told. So the ranks of a machine copy their own rows, with global
+numbers, to their place in a window that all of them map. Where these are all ranks of the job, the kernels of ``cpu/``
+then run on it unchanged, with ranks for threads; several machines talk to each other (``nodes.py``).
 
-A communicator has one window, which grows and is used again; it holds the rows of the graph that was matched last, so
-that a second matching of the same graph copies nothing. Memory: the rows once more, n + 1 row starts, a byte a vertex
-for the classes of an order, and behind them as much as an engine asks for, all of it once a machine. Where the machine
-has no room for that (``/dev/shm`` of containers is often small), ``rows`` returns None, and ranks send messages.
+A machine has one window, which grows and is used again; it holds the rows of the graph that was matched last, so that a
+second matching of the same graph copies nothing. Memory: the rows once more, n + 1 row starts, a byte a vertex for the
+classes of an order, and behind them as much as an engine asks for, all of it once a machine. Arrays are as long as the
+whole graph has vertices, but a page of them that no own vertex and no ghost of the machine is in is never touched, and
+takes no memory. Where the machine has no room (``/dev/shm`` of containers is often small), ``rows`` returns None on all
+machines, and ranks send messages.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from troth.kernels.jit import kernel
 from troth.order import Order
-from troth.ranks.exchange import barrier, reduce, starts_of, sum_over
+from troth.ranks.exchange import PendingReduction, barrier, combine, reduce, starts_of, sum_over
 from troth.ranks.graph import DistGraph
 from troth.ranks.rows import Part, part_of
 from troth.rows import Rows
 
 LINE = 128  # bytes; arrays begin on a cache line of their own
+CURSOR = LINE // 8
 SHARED_FOLDER = "/dev/shm"  # where MPI libraries keep shared windows on Linux
 
 
 class SharedRows(NamedTuple):
-    """Arrays of the whole graph that all ranks of the machine map."""
+    """Arrays that all ranks of the machine map; of the whole graph, but for the rows of vertices on other machines."""
 
-    rows: Rows
+    rows: Rows  # those of other machines between ``first`` and ``last`` are empty, others are not to be looked at
+    first: int  # the own vertices of these ranks are among first..last - 1
+    last: int
+    full: bool  # and are all of them
     classes: np.ndarray  # uint8, one a vertex; of the order, where it has some
     cursor: np.ndarray
+    spent: np.ndarray  # a second one
     scratch: np.ndarray  # bytes, for an engine to use
 
 
-class Node:
-    """The window of a communicator whose ranks share memory."""
+class Window:
+    """Memory that all ranks of a machine map; they make it and give it back together."""
 
-    def __init__(self, comm: Any) -> None:
-        self.comm, self.memory = comm, np.empty(0, np.uint8)
-        self.window: Any = None
+    def __init__(self, comm: Any, size: int) -> None:
+        from mpi4py import MPI
+
+        self.window = MPI.Win.Allocate_shared(size if comm.rank == 0 else 0, 1, comm=comm)
+        self.memory: np.ndarray = np.frombuffer(self.window.Shared_query(0)[0], np.uint8)  # type: ignore[call-overload]
+        self.window.Lock_all()
+
+    def free(self) -> None:
+        self.memory = np.empty(0, np.uint8)
+        self.window.Unlock_all()
+        self.window.Free()
+
+
+class Node:
+    """The window of ranks that share memory.
+
+    ``comm`` are these ranks, ``job`` all ranks, ``beside`` those whose windows take room from the same memory.
+    """
+
+    def __init__(self, comm: Any, job: Any, beside: Any) -> None:
+        self.comm, self.job, self.beside = comm, job, beside
+        self.window: Window | None = None
         self.graph: weakref.ref[DistGraph] | None = None
         self.arrays: SharedRows | None = None
 
     def rows(self, graph: DistGraph, scratch: int) -> SharedRows | None:
-        """The rows of all ranks, copied unless they are there already, and so many bytes behind; all ranks together."""
-        mine = self.graph is not None and self.graph() is graph
-        if sum_over(self.comm, int(mine)) == self.comm.size and self.arrays and len(self.arrays.scratch) >= scratch:
+        """The rows of these ranks, copied unless they are there already, and so many bytes behind; all of the job."""
+        mine = self.graph is not None and self.graph() is graph and self.arrays is not None
+        enough = mine and self.arrays is not None and len(self.arrays.scratch) >= scratch
+        if sum_over(self.job, int(enough)) == self.job.size:
             return self.arrays
-        part, entries = part_of(graph), 2 * graph.m
+        part = part_of(graph)
+        entries, owned = reduce(self.comm, np.array([len(graph.indices), graph.owned], np.int64)).tolist()
+        first = combine(self.comm, int(graph.own[0]) if graph.owned else graph.n, "MIN")
+        last = max(first, combine(self.comm, int(graph.own[-1]) + 1 if graph.owned else 0, "MAX"))
         kinds = [np.dtype(kind) for kind in (np.int64, np.int64, np.int32, part.bits.dtype, np.uint8)]
-        sizes = np.array([16, graph.n + 1, entries, entries, graph.n]) * [kind.itemsize for kind in kinds]
+        sizes = np.array([2 * CURSOR, graph.n + 1, entries, entries, graph.n]) * [kind.itemsize for kind in kinds]
         starts = starts_of(-(-sizes // LINE) * LINE)
         self.graph = self.arrays = None
-        if not self._make_room(int(starts[-1]) + scratch):
+        memory = self._make_room(int(starts[-1]) + scratch)
+        if memory is None:
             return None
-        cursor, indptr, indices, bits, classes = (
-            self.memory[at : at + size].view(kind) for at, size, kind in zip(starts, sizes, kinds, strict=False)
+        cursors, indptr, indices, bits, classes = (
+            memory[at : at + size].view(kind) for at, size, kind in zip(starts, sizes, kinds, strict=False)
         )
-        self._place_rows(graph, part, indptr)
+        full = owned == last - first
+        self._place_rows(graph, part, indptr[first : last + 1], first, full)
         share_rows(part, indptr, indices, bits)
         self.sync()
-        shared = SharedRows(Rows(indptr, indices, bits), classes, cursor, self.memory[starts[-1] :])
-        self.graph, self.arrays = weakref.ref(graph), shared
-        return shared
+        rows, scratch_room = Rows(indptr[: last + 1], indices, bits), memory[starts[-1] :]
+        self.arrays = SharedRows(rows, first, last, full, classes, cursors[:CURSOR], cursors[CURSOR:], scratch_room)
+        self.graph = weakref.ref(graph)
+        return self.arrays
 
     def share_order(self, graph: DistGraph, order: Order) -> Order:
         """The order of the whole graph, whose classes are read after a ``sync``; where it has none, the same."""
         if order.classes is None or self.arrays is None:
             return order
-        self.arrays.classes[graph.own] = order.classes[: graph.owned]
+        some = graph.owned if self.comm.size == self.job.size else None  # or ghosts as well
+        self.arrays.classes[graph.globals[:some]] = order.classes[:some]
         return order._replace(classes=self.arrays.classes)
 
     def share_of(self, total: int) -> slice:
@@ -84,34 +117,55 @@ class Node:
 
     def sync(self) -> None:
         """What any rank wrote before is what all ranks read after."""
-        self.window.Sync()
+        self._fence()
         barrier(self.comm)
-        self.window.Sync()
+        self._fence()
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """``sync`` that also adds up values of all ranks: no one gets the sums before all have come."""
-        self.window.Sync()
-        found = reduce(self.comm, values)
-        self.window.Sync()
+        return self.end_sum(self.start_sum(values, self.comm))
+
+    def start_sum(self, values: np.ndarray, comm: Any = None) -> PendingReduction:
+        """The first half of ``sum``, by default over all ranks of the job: what was written before is read after."""
+        self._fence()
+        return PendingReduction(self.job if comm is None else comm, values)
+
+    def end_sum(self, pending: PendingReduction) -> np.ndarray:
+        """The second half."""
+        found = pending.end()
+        self._fence()
         return found
 
-    def _make_room(self, size: int) -> bool:
-        from mpi4py import MPI
+    def _fence(self) -> None:
+        if self.window is not None:
+            self.window.window.Sync()
 
-        if size > len(self.memory):
-            if sum_over(self.comm, int(self.comm.rank == 0 and not _fits(size))):
-                return False
+    def borrow(self, size: int) -> Window | None:
+        """A second window, to be freed soon, or None where there is no room for it; all ranks of the job together."""
+        wanted = sum_over(self.beside, size if self.comm.rank == 0 else 0)
+        if sum_over(self.job, int(self.comm.rank == 0 and not _fits(wanted))):
+            return None
+        return Window(self.comm, size)
+
+    def _make_room(self, size: int) -> np.ndarray | None:
+        """So many bytes that all ranks map, in the window that is there, or in a larger one."""
+        grows = self.window is None or size > len(self.window.memory)
+        wanted = sum_over(self.beside, size if grows and self.comm.rank == 0 else 0)
+        if sum_over(self.job, int(grows and self.comm.rank == 0 and not _fits(wanted))):
+            return None
+        if self.window is None or grows:
             self.free()
-            self.window = MPI.Win.Allocate_shared(size if self.comm.rank == 0 else 0, 1, comm=self.comm)
-            self.memory = np.frombuffer(self.window.Shared_query(0)[0], np.uint8)
-            self.window.Lock_all()
-        return True
+            self.window = Window(self.comm, size)
+        return self.window.memory
 
-    def _place_rows(self, graph: DistGraph, part: Part, indptr: np.ndarray) -> None:
-        """indptr of the whole graph, from the lengths of everyone's rows."""
-        indptr[graph.own.astype(np.int64) + 1] = np.diff(part.indptr)
+    def _place_rows(self, graph: DistGraph, part: Part, indptr: np.ndarray, first: int, full: bool) -> None:
+        """indptr of the vertices first, first + 1, ..., from the lengths of everyone's rows."""
+        some = indptr[1:][self.share_of(len(indptr) - 1)]
+        if not full:  # others' rows are empty
+            some[:] = 0
+            self.sync()
+        indptr[graph.own.astype(np.int64) - first + 1] = np.diff(part.indptr)
         self.sync()
-        some = indptr[1:][self.share_of(graph.n)]
         before = self.comm.exscan(int(some.sum())) or 0
         np.cumsum(some, out=some)
         some += before
@@ -121,10 +175,9 @@ class Node:
 
     def free(self) -> None:
         """Give the window back; all ranks together."""
-        self.graph, self.arrays, self.memory = None, None, np.empty(0, np.uint8)
+        self.graph = self.arrays = None
         if self.window is not None:
-            self.window.Unlock_all()
-            self.window.Free()
+            self.window.free()
             self.window = None
 
 
@@ -137,27 +190,6 @@ def share_rows(part, indptr, indices, bits):
             indices[at] = part.names[part.indices[e]]
             bits[at] = part.bits[e]
             at += 1
-
-
-def node_of(comm: Any) -> Node | None:
-    """The shared memory of a communicator, or None where its ranks are on several machines; all ranks together."""
-    from mpi4py import MPI
-
-    node = comm.Get_attr(_keyval())
-    if node is None:
-        local = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        node = Node(comm) if local.size == comm.size else False
-        local.Free()
-        comm.Set_attr(_keyval(), node)
-    return node or None
-
-
-@cache
-def _keyval() -> int:
-    """Under which communicators keep their ``Node``."""
-    from mpi4py import MPI
-
-    return MPI.Comm.Create_keyval()
 
 
 def _fits(size: int) -> bool:

@@ -12,6 +12,8 @@ that changes and each rank that has it.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from troth.cpu.prices import (
@@ -26,13 +28,26 @@ from troth.cpu.prices import (
     value_of,
 )
 from troth.kernels.jit import inlined, kernel, spliced
-from troth.kernels.team import CALLER, chunks, run_team
+from troth.kernels.team import chunks
 from troth.order import ONE, PRIORITY_BITS, Order, priority, vertex
 from troth.ranks.exchange import reduce
 from troth.ranks.graph import DistGraph
 from troth.ranks.messages import Messages, greatest
 from troth.ranks.rows import Part, entry_of, name_of, own_place, part_of, rank_of
 from troth.rows import NumberRows
+
+
+class Scans(Protocol):
+    """Looks at the rows of a rank's own vertices: on its CPU (``scans.py``) or on its card (``part_auction.py``)."""
+
+    def find_bids(self, words: np.ndarray, bidders: np.ndarray, items: np.ndarray, bids: np.ndarray) -> tuple[int, int]:
+        """An item and a bid for each of these bidders (NONE: it leaves); returns unmet profit and entries read."""
+
+    def change_words(self, vertices: np.ndarray, words: np.ndarray) -> None:
+        """Some local items have new words, before the next bids."""
+
+    def find_arms(self, held: np.ndarray, looks: np.ndarray, profit: np.ndarray, entries: np.ndarray) -> None:
+        """The two best arms of own vertices that look for them, and their profits; -1: there is none."""
 
 
 @kernel
@@ -108,18 +123,17 @@ def take_words(part, order, vertices, fresh, words, displaced):
 
 
 def find_prices(
-    messages: Messages, bidding: Bidding, part: Part, threads: int, slack: float, rounds: int | None
+    messages: Messages, bidding: Bidding, part: Part, scans: Scans, slack: float, rounds: int | None
 ) -> tuple[np.ndarray, dict[str, int]]:
     """Hold the auction; the words of all local items, and counts."""
-    local, team = len(part.names), CALLER if threads == 1 else threads
+    local = len(part.names)
     words, kept = np.zeros(local, np.uint64), np.zeros(local, np.uint64)
     active = np.arange(part.owned, dtype=np.int32)
-    done = scans = edges = paid = more = 0
+    done = looks = edges = paid = more = 0
     while rounds is None or done < rounds:
         items, bids = np.empty(len(active), np.int32), np.empty(len(active), np.uint64)
-        found = run_team(look, len(active), team, bidding, part, words, active, items, bids)
-        unmet, read = np.sum(found, axis=0).tolist()
-        scans, edges = scans + len(active), edges + read
+        unmet, read = scans.find_bids(words, active, items, bids)
+        looks, edges = looks + len(active), edges + read
         count, unmet, more = reduce(messages.comm, np.array([len(active), unmet, more], np.int64)).tolist()
         paid += more
         if not count or float(unmet) <= slack * float(paid):
@@ -132,6 +146,7 @@ def find_prices(
         vertices, fresh = np.concatenate([changed, ghosts]), np.concatenate([fresh, told])
         displaced = np.empty(len(vertices), np.int32)
         lost, more = take_words(part, bidding.order, vertices, fresh, words, displaced)
+        scans.change_words(vertices, fresh)
         active = np.concatenate([active[made & (words[items] != bids)], displaced[:lost]])
         done += 1
-    return words, {"rounds": done, "scans": scans, "edges_read": edges}
+    return words, {"rounds": done, "scans": looks, "edges_read": edges}

@@ -1,15 +1,18 @@
-"""Suitor on a cluster: in shared memory where all ranks have it, else by messages that carry what changed at the rims.
+"""Suitor on a cluster: the ranks of a machine share memory, machines send each other what changed at their rims.
 
 Reference: F. Manne and M. Halappanavar, New effective multithreaded matching algorithms, IPDPS 2014; the words are
 those of ``cpu/suitor.py``.
 
 On one machine (``_run_in_shared_memory``) the ranks share one CSR and one array of words (``node.py``), and run the
-kernels of ``cpu/suitor.py`` on them as threads do: no message is sent.
+kernels of ``cpu/suitor.py`` on them as threads do (``suitor_together.py``): no message is sent.
 
-On several (``run_by_messages``) the owner of v has v's word, ``weight prefix << 32 | priority of the suitor``. A rank
-that has v as a ghost has a word as well: the best offer to v that this rank has made or has been told of. Invariant:
-words only grow, and a ghost's word is at most the owner's, or is an offer that is on its way to the owner. So a vertex
-that passes over a ghost, whose word is better than its offer, would have been refused by the owner too.
+On several each machine does so, and they send each other messages (``suitor_nodes.py``).
+
+Where there is no room for shared memory, or none is asked for (``run_by_messages``), the owner of v has v's word,
+``weight prefix << 32 | priority of the suitor``. A rank that has v as a ghost has a word as well: the best offer to v
+that this rank has made or has been told of. Invariant: words only grow, and a ghost's word is at most the owner's, or
+is an offer that is on its way to the owner. So a vertex that passes over a ghost, whose word is better than its offer,
+would have been refused by the owner too.
 
 A round: (1) every vertex that looks for a neighbour finds one, until no own vertex is left without an offer; (2) the
 words of ghosts that changed go to their owners, as offers, and own words that changed to all ranks that have the vertex
@@ -30,38 +33,46 @@ Cost: about as many looks as serial Suitor takes, and 12 bytes for each change o
 
 from __future__ import annotations
 
-from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from troth.contract import Context, Result
-from troth.cpu.first_choices import new_scratch
-from troth.cpu.offers import GROUP, NONE, Offers, new_budget
-from troth.cpu.suitor import goes_down, propose_all, suitors_to_mates
-from troth.cpu.suitor_waves import goes_in_waves, propose_in_waves
-from troth.kernels.team import CALLER, chunk_size, run_team
+from troth.cpu.offers import GROUP, new_budget
+from troth.cpu.suitor import suitors_to_mates
+from troth.kernels.team import CALLER, run_team
 from troth.order import Order
 from troth.ranks.exchange import starts_of, wait
 from troth.ranks.graph import DistGraph
-from troth.ranks.node import Node, SharedRows, node_of
+from troth.ranks.job import AgreedError
+from troth.ranks.node import Node, SharedRows
+from troth.ranks.nodes import nodes_of
 from troth.ranks.offers import INTERNAL, LOOKERS, SENT, PartOffers, propose
 from troth.ranks.rim import EXACT_RECORD, RECORD, count_records, pack, receive, rim_of
 from troth.ranks.rows import part_of
+from troth.ranks.suitor_nodes import run_on_nodes
+from troth.ranks.suitor_together import propose_together
 
 PIECES = 8  # of the vertices without edges across; MPI gets a turn between them
 
 
-def run(graph: DistGraph, order: Order, context: Context, *, share: bool = True) -> Result:
+def run(graph: DistGraph, order: Order, context: Context, *, share: bool = True, nodes: int | None = None) -> Result:
     """The engine; see ``contract.py``. The counts depend on ranks and threads; the mates never do."""
     begin, comm, threads = perf_counter(), context.comm, context.threads or 1
-    node = node_of(comm) if share else None
-    shared = node.rows(graph, 8 * graph.n) if node is not None else None
-    if node is None or shared is None:
+    if nodes is not None and not share:
+        raise AgreedError("nodes is for ranks that share memory: leave out share=no, or nodes")
+    if not share:
+        return run_by_messages(graph, order, comm, threads)
+    machines = nodes_of(comm, nodes)
+    if machines.count > 1:
+        found = run_on_nodes(machines, graph, order, threads)
+        return run_by_messages(graph, order, comm, threads) if found is None else found
+    shared = machines.node.rows(graph, 8 * graph.n)
+    if shared is None:
         return run_by_messages(graph, order, comm, threads)
     seconds = {"share": perf_counter() - begin}  # nothing, if this graph was matched before
-    mate, counts = _run_in_shared_memory(node, shared, graph, order, threads)
+    mate, counts = _run_in_shared_memory(machines.node, shared, graph, order, threads)
     return Result(mate, {**counts, "threads": threads, "bytes": 0, "messages": 0}, seconds)
 
 
@@ -73,37 +84,8 @@ def _run_in_shared_memory(node: Node, shared: SharedRows, graph: DistGraph, orde
     held = state[own[0] : own[-1] + 1] if graph.first >= 0 else state[own]
     run_team(suitors_to_mates, len(own), CALLER, order, held, mate)
     node.sync()  # nobody clears the words for another matching before all have read theirs
-    made, scans, _ = (int(sum(column)) for column in zip(*counts, strict=True)) if counts else (0, 0, 0)
-    return mate, {"rounds": 1, "proposals": made, "scans": scans}
-
-
-def propose_together(
-    node: Node, shared: SharedRows, graph: DistGraph, order: Order, threads: int, state: np.ndarray
-) -> list:
-    """The kernels of ``cpu/suitor.py``, with ranks for threads: they take chunks of all vertices from one cursor.
-
-    ``state`` are the words of all vertices, in shared memory. Returns what the kernels count.
-    """
-    rows, offers = shared.rows, Offers(state)
-    team = CALLER if threads == 1 else threads  # no thread but this one need be woken
-    some, scratch = node.share_of(graph.n), new_scratch(threads)
-    state[some] = NONE
-    order = node.share_order(graph, order)
-    if node.comm.rank == 0:
-        shared.cursor[0] = 0
-    node.sync()
-    if not graph.m:
-        counts = []
-    elif goes_in_waves(graph, order):
-        visits = np.empty(some.stop - some.start, np.int32)
-        counts = propose_in_waves(
-            rows, order, some.start, new_budget(), visits, scratch, offers, after=lambda _: node.sync()
-        )
-    else:
-        run_together = partial(run_team, chunk=chunk_size(graph.n, threads * node.comm.size), cursor=shared.cursor)
-        counts = run_together(propose_all, graph.n, team, rows, order, goes_down(order), new_budget(), scratch, offers)
-    node.sync()
-    return counts
+    made, scans, read = (int(sum(column)) for column in zip(*counts, strict=True)) if counts else (0, 0, 0)
+    return mate, {"rounds": 1, "proposals": made, "scans": scans, "edges_read": read}
 
 
 def run_by_messages(graph: DistGraph, order: Order, comm: Any, threads: int) -> Result:
