@@ -6,6 +6,7 @@ import pytest
 
 import troth
 from bench import experiments
+from bench.card_model import cards_on_paper
 from bench.experiments import cpu, gpu
 from bench.questions import alternate, sized
 from bench.rank_model import on_paper
@@ -59,3 +60,27 @@ def test_model_of_a_thousand_ranks_says_what_the_page_says():
     assert round(random["messages"] / 1e3) == 41
     assert round(random["1024 ranks, ms"] - random["16 ranks, ms"]) == 103
     assert round(found["Erdos-Renyi", "async-notify"]["messages"] / 1e6, 1) == 3.9
+
+
+def test_model_of_several_cards():
+    """Time falls with the cards but for the rounds, whose cost is that of the grid, and for what is sent."""
+    head = {"messages": 0, "bytes": 0, "graph_bytes": 0}
+    rows = [
+        {"graph": graph, "ranks": ranks, "ms": ms, "rounds": rounds, **head}
+        for graph, times in (
+            ("grid 9^2", (8.0, 10.0, 12.0)),
+            ("Erdos-Renyi 9", (16.0, 20.0, 24.0)),
+            ("R-MAT 9", (1, 1, 1)),
+        )
+        for ranks, ms, rounds in zip((1, 2, 4), times, (2, 6, 8), strict=True)
+    ]
+    found = cards_on_paper([{"graph": "grid 9^2", "ranks": 0, "ms": 7.0, "rounds": None, **head}, *rows])
+    assert [(row["graph"], row["rounds"], row["on paper, ms"]) for row in found] == [
+        ("grid 9^2", 10, 1 + 10 * 0.5),
+        ("grid 9^2", 16, 0.125 + 16 * 0.5),
+        ("Erdos-Renyi 9", 10, 2 + 10 * 0.5),
+        ("Erdos-Renyi 9", 16, 0.25 + 16 * 0.5),
+    ]
+    rows[2]["bytes"] = 450_000_000  # of the grid: a millisecond over NVLink
+    assert cards_on_paper(rows)[0]["on paper, ms"] == pytest.approx(7)
+    assert cards_on_paper(rows[3:]) == []  # what a round costs is not known

@@ -160,6 +160,25 @@ def propose_sorted(worker, cursor, chunk, rows, order, lists, reached, offers):
 
 
 @kernel
+def propose_waiting(worker, cursor, chunk, rows, order, stands, budget, scratch, offers):
+    """Every vertex makes an offer whose last one does not stand; returns as ``propose_all`` does."""
+    queue = scratch.queue[worker]
+    made = scans = read = waiting = NONE
+    for start, stop in chunks(cursor, chunk, stands.size):
+        for u in range(np.uint64(start), np.uint64(stop)):
+            if not stands[u]:
+                queue[waiting] = u
+                waiting += ONE
+            if waiting == GROUP or u + ONE == np.uint64(stop):
+                more, looked, seen, _ = settle(rows, order, SHORT, False, True, budget, NONE, queue, waiting, offers)
+                made += more
+                scans += looked
+                read += seen
+                waiting = NONE
+    return made, scans, read
+
+
+@kernel
 def suitors_to_mates(worker, cursor, chunk, order, state, mate):
     """The suitor is the mate."""
     for start, stop in chunks(cursor, chunk, state.size):
@@ -223,6 +242,22 @@ def run(graph: Graph, order: Order, context: Context, *, presort: bool = False) 
     return Result(mate, {"proposals": made, "scans": scans, "edges_read": read, "threads": threads}, seconds)
 
 
+def go_on(graph: Graph, order: Order, context: Context, state: np.ndarray) -> Result:
+    """The engine, from offers that others have made (words as above, which change)."""
+    n, rows, entries = graph.n, rows_of(graph), len(graph.indices)
+    threads, mate, stands = thread_count(context.threads, entries), np.empty(n, np.int32), np.zeros(n, np.bool_)
+    run_team(suitors_to_mates, n, threads, order, state, mate)
+    stands[mate[mate >= 0]] = True
+    waiting = n - int(np.count_nonzero(stands))
+    given = rows, order, stands, new_budget(), new_scratch(threads), Offers(state)
+    counts = run_team(propose_waiting, n, threads, *given, progress=lambda done: context.report(done, n))
+    run_team(suitors_to_mates, n, threads, order, state, mate)
+    made, scans, read = (int(sum(column)) for column in zip(*counts, strict=True))
+    return Result(
+        mate, {"proposals": made, "scans": scans, "edges_read": read, "threads": threads, "waiting": waiting}, {}
+    )
+
+
 def _propose_unsorted(
     graph: Graph, order: Order, threads: int, budget: Budget, mate: np.ndarray, offers: Offers, report: Callable
 ) -> list:
@@ -234,7 +269,12 @@ def _propose_unsorted(
         threads = 1  # all want the same few, and several threads would but displace each other
     scratch = new_scratch(threads)
     if goes_in_waves(graph, order):
-        return propose_in_waves(rows, order, 0, budget, mate, scratch, offers, report)
+
+        def end_wave(done: int) -> bool:
+            report(done)
+            return budget.is_spent
+
+        return propose_in_waves(rows, order, 0, budget, mate, scratch, offers, end_wave)
     chunk = max(int(GROUP), chunk_size(n, threads, max(2048, CHUNK * n // entries)))
     team = partial(run_team, chunk=chunk, progress=report)
     if entries <= FEW * n and not order.lossy:

@@ -110,13 +110,13 @@ def propose_in_waves(
     visits: np.ndarray,
     scratch: Scratch,
     offers: Offers,
-    after: Callable[[int], object],
+    after: Callable[[int], bool],
 ) -> list:
     """The vertices first, first + 1, ... make their offers by falling priority, in waves; all weights are equal.
 
-    ``visits`` is room for their ids. ``after`` is called after each wave with how many have had their turn; where
-    others propose for the rest of the graph, it waits for them, since a wave has to settle before the next. The waves
-    end early where the budget is spent.
+    ``visits`` is room for their ids. ``after`` is called after each wave with how many have had their turn, and says
+    whether to stop, as where the budget is spent; where others propose for the rest of the graph, it waits for them,
+    since a wave has to settle before the next.
     """
     n, threads = len(visits), len(scratch.queue)
     bits = min(WAVE_BITS, max(1, (len(offers.state) >> 12).bit_length()))  # thousands in a wave
@@ -136,7 +136,6 @@ def propose_in_waves(
             some = some[np.argsort(~ranks)]
         counts += run_team(propose_wave, len(some), threads, rows, order, some, ceiling, budget, scratch, offers)
         begin = end
-        after(end)
-        if budget.is_spent:
+        if after(end):
             break
     return counts
