@@ -8,12 +8,13 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from troth.engines import find_engines
+from troth.arrays import is_available
+from troth.engines import RANK_DEVICES, find_engines
 from troth.errors import TrothError
 from troth.ranks.job import launcher
 
 SHORT = {"suitor": "Suitor", "locally-dominant": "LD", "handshake": "Handshake", "greedy": "Greedy"}
-PLACE = {"cpu": "CPU", "cuda": "GPU", "mpi": "MPI"}
+PLACE = {"cpu": "CPU", "cuda": "GPU", "mpi": "MPI", "mpi+cuda": "MPI+GPU"}
 
 
 class Contender(NamedTuple):
@@ -79,8 +80,10 @@ def missing(name: str, cores: int) -> str | None:
     contender = read(name)
     if contender.threads and contender.threads > cores:
         return f"this machine has {cores} core{'s' * (cores != 1)}"
-    if contender.device == "mpi":  # ranks are processes of their own: this one must not start MPI
-        return None if mpiexec() else "mpi4py or mpiexec is not installed"
+    if contender.device in RANK_DEVICES:  # ranks are processes of their own: this one must not start MPI
+        if mpiexec() is None:
+            return "mpi4py or mpiexec is not installed"
+        return "there is no GPU" if contender.device == "mpi+cuda" and not is_available() else None
     from troth.api.request import make_request
 
     try:

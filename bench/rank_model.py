@@ -11,7 +11,7 @@
   (P - 1) * (1 - (1 - 1/P)^d) ranks, so bytes grow as that.
 - rounds grow by a constant with each doubling of P, as measured between the two largest numbers of ranks.
 
-The model leaves out contention in the network and stragglers.
+The model leaves out contention in the network and stragglers. ``card_model.py`` has the same for ranks with a GPU.
 """
 
 from __future__ import annotations

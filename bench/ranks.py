@@ -154,13 +154,12 @@ def _time(graph: Any, name: str, source: str, repeats: int, patience: float) -> 
     from troth import mpi
 
     contender, comm = read(name), graph.comm
-    m = mpi.match(
-        graph, algorithm=contender.algorithm, **contender.options
-    )  # compiles, and shares the graph where it is shared
+    words = {"algorithm": contender.algorithm, "device": contender.device, **contender.options}
+    m = mpi.match(graph, **words)  # compiles, and shares the graph where it is shared
     share = comm.allreduce(m.stats["seconds"].get("share", 0.0), MPI.MAX)
     seconds, begin, go_on = [], perf_counter(), True
     while go_on:
-        m = mpi.match(graph, algorithm=contender.algorithm, **contender.options)
+        m = mpi.match(graph, **words)
         seconds.append(comm.allreduce(m.stats["seconds"]["match"], MPI.MAX))
         go_on = comm.bcast(len(seconds) < repeats and perf_counter() - begin < patience)
     most = {key: comm.allreduce(m.stats[key], MPI.MAX) for key in ("bytes", "messages")}

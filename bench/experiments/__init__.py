@@ -34,12 +34,13 @@ OURS = {
     "cpu": ("peers", "ties", "scaling", "memory", "gate", "certificates", "startup", "reading"),
     "dense": ("reads",),
     "mapped": ("largest",),
-    "gpu": ("goals", "engines", "types", "gate", "checks", "size"),
+    "gpu": ("goals", "engines", "types", "gate", "checks", "size", "batches"),
+    "devices": ("choice",),
     "auction": ("cpu", "threads", "gpu"),
     "assign": ("weight", "cost"),
     "pair": ("rows", "optimum"),
     "coarsen": ("goals", "types", "peers", "catalogue", "conserves", "ways", "cuts", "multigrid", "tools"),
-    "mpi": ("strong", "weak"),
+    "mpi": ("strong", "weak", "nodes", "cards"),
 }
 ORDER = (*PAPERS, *(f"{module}-{name}" for module, found in OURS.items() for name in found))
 

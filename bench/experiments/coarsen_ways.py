@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bench.engines import read
 from bench.questions import Question, Record, Row, alternate, by_name, milliseconds, over, sizes, timed
 from bench.questions import titles as titles_of
 from bench.setting import Setting, Task
 
-CPU = "suitor@cpu"
+CPU, GPU = "suitor@cpu", "suitor@cuda"
 WAYS = ("matching", "strongest")
 GRAPHS = {
     "R-MAT 20 x 16": "rmat:scale=20,edgefactor=16",
@@ -54,13 +55,14 @@ def fresh(graph: Any) -> Any:
 def ways_measure(task: Task, setting: Setting) -> dict[str, Any]:
     import troth
 
-    graph, made = setting.load(task.graph), {}
+    device = read(task.engine).device
+    graph, made = setting.load(task.graph, device), {}
 
     def call(by: str) -> Callable[[], float]:
         def once() -> float:
             again = fresh(graph)
             made[by] = None  # what the last run made is given back
-            words = {"by": by, "device": "cpu", "threads": setting.workers}
+            words = {"by": by, "device": device} | ({"threads": setting.workers} if device == "cpu" else {})
             seconds = timed(lambda: made.update({by: troth.hierarchy(again, **words)}))
             levels = made[by]
             made[by] = len(levels) - 1, levels[-1].graph.n, sum(level.graph.m for level in levels)
@@ -76,7 +78,7 @@ def ways_rows(records: list[Record]) -> list[Row]:
     rows = []
     for record in records:
         result, ms = record["result"], milliseconds(record)
-        row = {"graph": title(record), "m": result["m"]}
+        row = {"graph": title(record), "device": read(record["engine"]).device, "m": result["m"]}
         for by in WAYS:
             levels, last, edges = result["made"][by]
             facts = {"levels": levels, "last n": last, "edges / m": edges / result["m"], "ms": ms[by]}
@@ -218,9 +220,10 @@ QUESTIONS = by_name(
     Question(
         "coarsen-ways", "By matchings and by clusters",
         "How many levels and how much time do clusters of strongest neighbours save?",
-        "troth.hierarchy by matching and by strongest down to 1000 vertices, in turn on CPU threads, a fresh Graph for "
-        "each run. Milliseconds.",
-        over(GRAPHS.values(), CPU), ways_measure, ways_rows, ("matching: levels", "strongest: levels", "times faster"),
+        "troth.hierarchy by matching and by strongest down to 1000 vertices, in turn, on CPU threads, and on a GPU "
+        "where there is one, which has the graph then; a fresh Graph for each run. Milliseconds.",
+        over(GRAPHS.values(), CPU, GPU), ways_measure, ways_rows,
+        ("matching: levels", "strongest: levels", "times faster"),
     ),
     Question(
         "coarsen-cuts", "Edge cuts by both ways",

@@ -9,7 +9,7 @@ from bench.engines import read
 from bench.experiments.scaling import read_on_card
 from bench.questions import Question, Record, Row, alternate, by_name, milliseconds, over, sized, sizes, timed
 from bench.questions import titles as titles_of
-from bench.setting import Setting, Task
+from bench.setting import Setting, Task, digest
 from troth.engines import promises_dominance
 from troth.words import GPU_SUITOR_VARIANTS
 
@@ -24,6 +24,12 @@ GRAPHS = {
 }
 LARGE = {"R-MAT 26 x 16": "rmat:scale=26,edgefactor=16"}
 GOALS = dict(zip((GRAPHS | LARGE).values(), (0.25, 0.80, 0.14, 0.50, 0.14, 0.08, 16.0), strict=True))  # ms on an H200
+HOST = {  # graphs of the host, and how much of the card is used for them
+    "R-MAT 26 x 16": ("rmat:scale=26,edgefactor=16", 6e9),
+    "Erdos-Renyi 2^24, degree 16": ("erdos-renyi:n=16777216,degree=16", 1e9),
+    "grid 5000^2": ("grid:rows=5000,cols=5000", 7e8),
+}
+PINNED = 2**30  # bytes of the pinned memory that is copied again and again
 ROOM = 80e9  # bytes of a card that holds the large graph
 CONTENDERS = {
     "auto": GPU,
@@ -32,7 +38,7 @@ CONTENDERS = {
     **{f"blue-red {mode}": f"blue-red@cuda:mode={mode}" for mode in ("weighted", "random")},
 }
 TYPES = {"float32": "", "float64": ",dtype=float64", "int64": f",weights=integers,high={2**53},dtype=int64"}
-title = titles_of(GRAPHS | LARGE)
+title = titles_of(GRAPHS | LARGE | {name: spec for name, (spec, _) in HOST.items()})
 
 
 # ---- the default against the floor ----
@@ -78,6 +84,86 @@ def size_rows(records: list[Record]) -> list[Row]:
         row | milliseconds(record) | {name: record["result"][name] for name in ("ratio", "ok")}
         for record, row in zip(records, goals_rows(records), strict=True)
     ]
+
+
+# ---- graphs of the host ----
+
+
+def batches_tasks(setting: Setting) -> list[Task]:
+    if setting.size == "full" and setting.memory < ROOM:
+        setting.leave_out("gpu-batches", f"this machine has less than {ROOM / 1e9:.0f} GB")
+        return []
+    able = setting.able([GPU])
+    of = {"full": 1}.get(setting.size, 0)  # smaller graphs: half of their bytes
+    return [
+        Task(sized(spec, setting.size), engine, {"memory": int(of * memory)})
+        for spec, memory in HOST.values()
+        for engine in able
+    ]
+
+
+def batches_measure(task: Task, setting: Setting) -> dict[str, Any]:
+    """Match on the card, then from the host in batches, and copy as many bytes from pinned memory, in turn."""
+    import troth
+    from troth.arrays import cupy
+
+    setting.let_go()
+    there = catalogue.make(task.graph, "cuda")
+    on_card = digest(troth.match(there, device="cuda").mate)
+    graph = there.to("cpu")
+    del there
+    setting.let_go()
+    size = sum(array.nbytes for array in (graph.indptr, graph.indices, graph.weights))
+    memory = task.params["memory"] or 10**6 + size // 2
+    pool, last = cupy().get_default_memory_pool(), []
+
+    def match() -> None:
+        last[:] = [troth.match(graph, device="cuda", memory=memory, threads=setting.threads)]
+
+    def batches() -> float:
+        pool.set_limit(size=memory)
+        try:
+            return timed(match)
+        finally:
+            pool.set_limit(size=0)
+
+    times = alternate(setting, {"pinned": lambda: copy_pinned(size), "batches": batches})
+    stats = dict(last[0].stats)
+    phases = stats.pop("seconds")
+    cpu = timed(troth.match, graph, device="cpu", threads=setting.threads)
+    same = digest(last[0].mate) == on_card
+    return sizes(graph) | {
+        "bytes": size, "memory": memory, "times": times, "phases": phases, "stats": stats, "same": same, "cpu": cpu,
+    }  # fmt: skip
+
+
+def copy_pinned(size: int) -> float:
+    """Seconds in which so many bytes go from pinned memory to the card, at the rate of a few large copies."""
+    from troth.arrays import cupy
+
+    cp = cupy()
+    piece = min(size, PINNED)
+    source, target = cp.cuda.alloc_pinned_memory(piece), cp.cuda.alloc(piece)
+
+    def copy() -> None:
+        for at in range(0, size, piece):
+            target.copy_from_host_async(source.ptr, min(piece, size - at))
+
+    return timed(copy)
+
+
+def batches_rows(records: list[Record]) -> list[Row]:
+    rows = []
+    for record in records:
+        result, ms = record["result"], milliseconds(record)
+        stats, phases = result["stats"], result["phases"]
+        row = {"graph": title(record), "GB": result["bytes"] / 1e9, "GB of the card": result["memory"] / 1e9, **ms}
+        row |= {"share": ms["pinned"] / ms["batches"], "GB/s": result["bytes"] / 1e6 / ms["batches"]}
+        row |= {name: stats.get(name) for name in ("batches", "passes", "rounds", "waiting")}
+        row["most left, %"] = 100 * stats["leftovers"] / (2 * result["m"])
+        row |= {f"{name}, ms": 1e3 * spent for name, spent in phases.items() if name not in ("gate", "compile")}
+        rows.append(row | {"cpu, ms": 1e3 * result["cpu"], "one matching": result["same"]})
+    return rows
 
 
 # ---- engines and types ----
@@ -227,5 +313,14 @@ QUESTIONS = by_name(
         "Can a billion edges be generated, matched and verified on one card?",
         ON_CARD + "generate and verify are milliseconds of the wall clock, once. Needs a card of 80 GB or more.",
         size_tasks, size_measure, size_rows, ("auto", "auto / floor", "generate", "verify"),
+    ),
+    Question(
+        "gpu-batches", "Graphs of the host in batches",
+        "How near to a plain copy of the same bytes from pinned memory does matching come, with rows on the host?",
+        "Graphs are made on the card and taken to pageable memory of the host. batches is `memory=`, with that limit "
+        "on CuPy's pool; pinned copies as many bytes; share is pinned / batches. " + WALL + " Of the last run: the "
+        "time in which rows are waited for (copy), kernels run (kernels), a thread fills pinned memory (staging), the "
+        "leftovers are settled (settle) and the mates come back (mates). cpu is one call on all cores.",
+        batches_tasks, batches_measure, batches_rows, ("share", "GB/s"),
     ),
 )  # fmt: skip

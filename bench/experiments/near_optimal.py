@@ -66,7 +66,7 @@ def auctions() -> list[str]:
     """The auction's engines in the table, but for those on ranks."""
     from troth.engines import TABLE
 
-    return [f"{each.algorithm}@{each.device}" for each in TABLE if each.algorithm == AUCTION and each.device != "mpi"]
+    return [f"{each.algorithm}@{each.device}" for each in TABLE if each.algorithm == AUCTION and not each.on_ranks]
 
 
 def tasks(setting: Setting) -> list[Task]:

@@ -105,6 +105,15 @@ def _findings(rows: list[dict[str, Any]], page: Page) -> None:
                 f"times as many messages ({min(more):.1f} to {max(more):.0f})."
             )
 
+    alone = [row for row in rows if row["ranks"] == 1 and row["variant"].endswith("notify") and row["fine, s"]]
+    if alone:
+        slower = [row["fine, s"] / row["bulk, s"] for row in alone]
+        page.finding(
+            f"The notifying variants are {min(slower):.0f} to {max(slower):.0f} times as slow with one reference each "
+            "on one rank too, where nothing is sent: a vertex at a time is then a step of Python. So their times with "
+            "one reference each, unlike their messages, say more of that than of memory."
+        )
+
 
 def speedups(times: Times, memory: str, grain: str) -> dict[tuple[str, str], float]:
     """How many times as fast as on one rank each variant is on the most ranks, by graph and variant."""
