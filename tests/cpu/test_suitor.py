@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from corpus import TIES, build, complete, cycle, drawn, grid, near_ties, order_of, star, wide_integers
+from corpus import TIES, build, complete, cycle, drawn, grid, near_ties, order_of, path, star, wide_integers
 
 import troth
 from troth import reference
@@ -11,11 +11,12 @@ from troth.contract import Context
 from troth.cpu import suitor, suitor_waves
 from troth.cpu.first_choices import TILE
 from troth.cpu.offers import GROUP, SHORT
-from troth.cpu.suitor import run
+from troth.cpu.suitor import run, visiting_order
 from troth.cpu.suitor_waves import DENSE, SAMPLE, goes_in_waves, plan_waves
 from troth.graph import Graph
 from troth.kernels import team
 from troth.order import priorities
+from troth.rows import rows_of
 
 THREADS = (1, 2, 3, 5, 8)
 
@@ -230,10 +231,30 @@ def test_groups_that_are_not_full(ties):
 def test_both_directions_of_visits(ties):
     """Equal weights and ids for priorities: one long chain of dependencies, visited from its right end."""
     check(grid(41, 43, lambda u, v: 5), ties, threads=(1, 4))
-    mesh = troth.generate("grid", rows=200, cols=200, weights="unit")
-    mate, stats, *_ = run(mesh, order_of(mesh, ties), Context(1))
-    assert stats["scans"] < 2 * mesh.n  # the other direction displaces nearly everyone
-    assert mate.tolist() == troth.match(mesh, algorithm="greedy", ties=ties).mate.tolist()
+    check_looks(troth.generate("grid", rows=200, cols=200, weights="unit"), ties, 2)
+
+
+@pytest.mark.parametrize("rising", [True, False])
+def test_paths_that_lean_to_either_side(rising):
+    """As long a chain of weights: from the heavy end, one look at each row is all there is."""
+    n = 20_000
+    weights = np.arange(1, n) if rising else np.arange(n - 1, 0, -1)
+    chain = as_graph((np.arange(n - 1), np.arange(1, n), weights.astype(np.int32)))
+    assert visiting_order(rows_of(chain), order_of(chain)) == (rising, True)
+    check(path(weights[:999].tolist()), threads=(1, 4))
+    check_looks(chain, "hash", 1.01)
+
+
+def check_looks(graph: Graph, ties: str, most: float) -> None:
+    """At most so many looks at a row, which the other direction, where nearly all are displaced, would not do with."""
+    mate, stats, *_ = run(graph, order_of(graph, ties), Context(1))
+    assert stats["scans"] < most * graph.n
+    assert mate.tolist() == troth.match(graph, algorithm="greedy", ties=ties).mate.tolist()
+
+
+def test_random_weights_lean_to_no_side():
+    mesh = troth.generate("grid", rows=200, cols=200)
+    assert not visiting_order(rows_of(mesh), order_of(mesh))[1]
 
 
 # ---- races, counts and the rest ----

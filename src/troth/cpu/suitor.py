@@ -14,7 +14,8 @@ What is added to Algorithm 3, none of which changes the matching:
 1. *First choices in a stream* (``first_choices.py``), of 64 vertices at a time.
 2. *A queue.* A vertex whose two offers failed, or that was displaced, waits until the 64 are through; where neighbours
    are far apart in memory, the rows and words that the queue will need are fetched ahead.
-3. *No branches on short rows* (``suitor_short.py``), where a wrong guess costs more than a row.
+3. *No branches on short rows* (``suitor_short.py``), where a wrong guess costs more than a row, unless a sample of the
+   vertices says that guesses will be right: nearly all prefer a neighbour on the same side, which is visited first.
 4. *Waves* (``suitor_waves.py``) where all weights are equal, by falling priority.
 5. *Sorted rows* where rows are read again and again, as in dense graphs whose vertices all want the same neighbour:
    after five times the entries of the graph, the offers begin anew, as with ``presort``.
@@ -56,7 +57,7 @@ from troth.kernels.atomics import prefetch
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.team import chunk_size, chunks, run_team, stop_all, thread_count
 from troth.order import ONE, PRIORITY_BITS, Order, prefix, priority, vertex
-from troth.rows import Rows, rows_of, sort_rows
+from troth.rows import Rows, heaviest, rows_of, sort_rows
 
 TWO = np.uint64(2)
 SMALL = 2**15  # entries up to which the paper's loop serves, where threads were not asked for: it compiles in a quarter
@@ -64,6 +65,10 @@ FEW = 8  # mean degree up to which branches cost more than memory does: ``suitor
 CROWDED = 16  # graphs of equal weights that have more than such a part of all edges are one thread's work
 MOST_LOOKS = 5  # times the entries of the graph that are read before the rows are sorted
 CHUNK = 2**17  # entries of the rows that a thread takes at a time: most neighbours in a mesh are then its own
+ASKED, ONE_OF = (
+    1024,
+    64,
+)  # vertices that are asked which way their best neighbour lies: at most so many, and one of so many
 
 
 # ---- kernels ----
@@ -91,8 +96,7 @@ def offer_first(rows, order, u, best, second, offers):
 def propose_all(worker, cursor, chunk, rows, order, down, budget, scratch, offers):
     """Every vertex makes its offer; ``down``: from the last to the first. Returns three counts.
 
-    With ids for priorities the direction is that of falling priority: an offer already held then mostly wins a tie, and
-    equal weights displace few. Where the budget is spent, all workers stop.
+    Where the budget is spent, all workers stop.
     """
     n = np.uint64(rows.indptr.size - 1)
     firsts, seconds, queue = scratch.first[worker], scratch.second[worker], scratch.queue[worker]
@@ -176,6 +180,17 @@ def propose_waiting(worker, cursor, chunk, rows, order, stands, budget, scratch,
                 read += seen
                 waiting = NONE
     return made, scans, read
+
+
+@kernel
+def ask_directions(rows, order, step):
+    """Of every ``step``-th vertex: how many have their best neighbour below, and how many above."""
+    below = above = 0
+    for v in range(0, rows.indptr.size - 1, step):
+        best = heaviest(rows, np.uint64(v), order, None, 0)
+        below += np.int64(0 <= best < v)
+        above += np.int64(best > v)
+    return below, above
 
 
 @kernel
@@ -277,9 +292,10 @@ def _propose_unsorted(
         return propose_in_waves(rows, order, 0, budget, mate, scratch, offers, end_wave)
     chunk = max(int(GROUP), chunk_size(n, threads, max(2048, CHUNK * n // entries)))
     team = partial(run_team, chunk=chunk, progress=report)
-    if entries <= FEW * n and not order.lossy:
-        return team(propose_short, n, threads, rows, order, goes_down(order), flat, budget, scratch, offers)
-    return team(propose_all, n, threads, rows, order, goes_down(order), budget, scratch, offers)
+    down, foreseen = visiting_order(rows, order)
+    if entries <= FEW * n and not order.lossy and not foreseen:
+        return team(propose_short, n, threads, rows, order, down, flat, budget, scratch, offers)
+    return team(propose_all, n, threads, rows, order, down, budget, scratch, offers)
 
 
 def _propose_sorted(rows: Rows, order: Order, threads: int, offers: Offers, report: Callable) -> tuple[list, float]:
@@ -295,6 +311,13 @@ def _propose_sorted(rows: Rows, order: Order, threads: int, offers: Offers, repo
     ], sorting
 
 
-def goes_down(order: Order) -> bool:
-    """Whether to visit the vertices from the last to the first: with ``ties="high"`` the priority is the id."""
-    return order.shift == 32 and order.flip == 0
+def visiting_order(rows: Rows, order: Order) -> tuple[bool, bool]:
+    """Whether to visit the vertices from the last to the first, and whether nearly all offers then meet a settled one.
+
+    An offer to a vertex that has had its turn mostly stands or fails for good; one to a vertex whose turn is to come
+    may be displaced. So the side where most of those asked have their best neighbour goes first: the upper one on a
+    path of increasing weights, or where equal weights are tied by ``ties="high"``.
+    """
+    n = len(rows.indptr) - 1
+    below, above = ask_directions(rows, order, max(ONE_OF, n // ASKED))
+    return 5 * below < 4 * above, 8 * min(below, above) < below + above

@@ -14,10 +14,10 @@ import numpy as np
 
 from troth.cpu.first_choices import new_scratch
 from troth.cpu.offers import GROUP, NONE, Budget, Offers, new_budget
-from troth.cpu.suitor import CHUNK, FEW, MOST_LOOKS, goes_down, propose_all, propose_sorted
+from troth.cpu.suitor import CHUNK, FEW, MOST_LOOKS, propose_all, propose_sorted, visiting_order
 from troth.cpu.suitor_short import propose_short
 from troth.cpu.suitor_waves import goes_in_waves, propose_in_waves
-from troth.kernels.team import CALLER, chunk_size, run_team
+from troth.kernels.team import CALLER, chunk_size, run_team, worker_rows
 from troth.order import Order
 from troth.ranks.graph import DistGraph
 from troth.ranks.node import LINE, Node, SharedRows
@@ -76,12 +76,12 @@ def offer_all(
     """Every vertex of the node makes an offer; ``rows`` are those of ``shared``, perhaps of another type."""
     own, entries = shared.last - shared.first, max(1, len(rows.indices))
     # From the first vertex of the node, as the cursor counts; with ``down``, from the last of all to number 0.
-    down = goes_down(order) and shared.first == 0
+    down, foreseen = visiting_order(shared.rows, order) if shared.first == 0 else (False, False)
     scratch, team = new_scratch(threads), CALLER if threads == 1 else threads  # no thread but this one need be woken
     chunk = max(int(GROUP), chunk_size(own, threads * node.comm.size, max(2048, CHUNK * own // entries)))
     ways: tuple = budget, scratch, offers
     kernel = propose_all
-    if entries <= FEW * own and not order.lossy:
+    if entries <= FEW * own and not order.lossy and not foreseen:
         kernel, ways = propose_short, (flat, *ways)
     return run_team(kernel, shared.last, team, rows, order, down, *ways, chunk=chunk, cursor=shared.cursor)
 
@@ -126,7 +126,7 @@ def _propose_sorted(node: Node, shared: SharedRows, order: Order, threads: int, 
     reached[some], indices[part], bits[part] = rows.indptr[:-1][some], rows.indices[part], rows.bits[part]
     node.sync()
     longest = int(np.diff(rows.indptr).max(initial=0))
-    spare = np.empty((threads, longest), bits.dtype), np.empty((threads, longest), np.uint32)
+    spare = worker_rows(threads, longest, bits.dtype), worker_rows(threads, longest, np.uint32)
     team, chunk = CALLER if threads == 1 else threads, chunk_size(n, threads * node.comm.size)
     run_team(sort_each, n, team, order, *spare, Rows(rows.indptr, indices, bits), chunk=chunk, cursor=shared.cursor)
     node.sync()
