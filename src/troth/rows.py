@@ -21,7 +21,7 @@ from troth.graph import Graph
 from troth.kernels.atomics import prefetch
 from troth.kernels.jit import inlined, kernel, spliced
 from troth.kernels.sort import merge_sort
-from troth.kernels.team import chunks, run_team
+from troth.kernels.team import chunks, run_team, worker_rows
 from troth.order import ONE, PRIORITY_BITS, Order, mix64, prefix, priority, vertex, weight_bits
 
 AHEAD = 8  # how many vertices before its own a row is fetched into the cache
@@ -160,6 +160,6 @@ def sort_rows(rows: Rows, order: Order, threads: int) -> Rows:
     """A copy of the rows, each in the order of decreasing key. O(m log Delta)."""
     n, indices, bits = len(rows.indptr) - 1, rows.indices.copy(), rows.bits.copy()
     longest = int(np.diff(rows.indptr).max(initial=0))
-    spare = np.empty((threads, longest), bits.dtype), np.empty((threads, longest), np.uint32)
+    spare = worker_rows(threads, longest, bits.dtype), worker_rows(threads, longest, np.uint32)
     run_team(sort_each, n, threads, order, *spare, Rows(rows.indptr, indices.view(np.uint32), bits))
     return Rows(rows.indptr, indices, bits)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -94,6 +95,17 @@ def test_chunk_sizes(threads):
 
 
 # ---- errors and interrupts ----
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint32, np.float64])
+@pytest.mark.parametrize("width", [1, 3, 64])
+def test_rows_of_workers_share_no_cache_line(kind, width):
+    rows = team.worker_rows(3, width, kind, np.zeros)
+    ends = [(row.ctypes.data, row[:width].ctypes.data + row[:width].nbytes) for row in rows]
+    assert all(begin - end >= team.APART for (_, end), (begin, _) in pairwise(ends))
+    assert rows.flags.c_contiguous
+    assert not rows.any()
+    assert team.worker_rows(team.CALLER, width, kind).shape[0] == 1
 
 
 @pytest.mark.parametrize("bad", [0, 2])

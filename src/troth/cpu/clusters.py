@@ -13,6 +13,8 @@ where there are limits, all is, in O(n) a byte of the numbers. Some 40 bytes a v
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from troth.cpu import coarsen
@@ -32,39 +34,57 @@ from troth.words import MOST_JOINED
 NO_TREE = np.int32(-1)  # a root that is too far away: the tree is too large
 
 
+class Labels(NamedTuple):
+    """The clusters while they are found: ``label[v]`` is a member of v's; other arrays are by vertex, or by label."""
+
+    label: np.ndarray
+    place: np.ndarray  # of v among those of its label, in any order
+    alone: np.ndarray  # whether v is a cluster by itself
+    members: np.ndarray  # of a label: how many have it, or that there are too many
+    nearest: np.ndarray  # of a label: n - v for the first of them, v
+
+
+def new_labels(n: int) -> Labels:
+    """Room for so many vertices, none of which has a label."""
+    label, (place, alone) = np.empty(n, np.int32), np.empty((2, n), np.uint8)
+    return Labels(label, place, alone, np.zeros(n, np.int32), np.zeros(n, np.uint32))
+
+
 # ---- trees ----
 
 
+@inlined
+def give_label(labels, v, root):
+    """v gets a label, whose members are counted as long as that decides whether there are too many."""
+    r, first = np.uint64(root), np.uint32(len(labels.label) - v)
+    labels.label[v] = root
+    if load(labels.members, r) <= MOST_JOINED:
+        labels.place[v] = fetch_add(labels.members, r, np.int32(1))
+    if load(labels.nearest, r) < first:
+        fetch_max(labels.nearest, r, first)
+
+
 @kernel
-def find_parents(worker, cursor, chunk, best, parent, alone):
-    """parent[v] = the strongest neighbour; v itself for a root: the smaller of a pair, or a vertex without one."""
+def find_trees(worker, cursor, chunk, best, labels):
+    """The label of a vertex is the root of its tree, or NO_TREE.
+
+    Who points to its strongest neighbour is on a way that ends at two who point to each other, of whom the smaller is
+    the root; a vertex without a neighbour is a tree by itself.
+    """
     for start, stop in chunks(cursor, chunk, len(best)):
         for v in range(start, stop):
-            u = best[v]
-            alone[v] = u < 0
-            parent[v] = v if u < 0 or (v < u and best[np.uint64(u)] == v) else u
-
-
-@inlined
-def count_member(root, members):
-    """Count one more member, as long as that decides whether there are too many."""
-    if load(members, np.uint64(root)) <= MOST_JOINED:
-        fetch_add(members, np.uint64(root), np.int32(1))
-
-
-@kernel
-def find_trees(worker, cursor, chunk, parent, label, members):
-    """label[v] = the root of v's tree, or NO_TREE; members[r] = how many there are, or that there are too many."""
-    for start, stop in chunks(cursor, chunk, len(parent)):
-        for v in range(start, stop):
-            root = np.int32(v)
-            for _ in range(MOST_JOINED):  # one that is as far away has too many below it
-                root = parent[np.uint64(root)]
-            if parent[np.uint64(root)] == root:
-                label[v] = root
-                count_member(root, members)
-            else:
-                label[v] = NO_TREE
+            labels.label[v] = NO_TREE
+            below, above = np.int32(v), best[v]
+            labels.alone[v] = above < 0
+            if above < 0:
+                give_label(labels, v, v)
+                continue
+            for _ in range(MOST_JOINED + 1):  # one that is as far away has too many below it
+                again = best[np.uint64(above)]
+                if again == below:
+                    give_label(labels, v, min(below, above))
+                    break
+                below, above = above, again
 
 
 @kernel
@@ -86,12 +106,12 @@ def weigh_groups(worker, cursor, chunk, keys, vertices, weights, limits, members
 
 
 @kernel
-def mark_large(worker, cursor, chunk, vertices, label, members, large):
-    """large[i] = 1 where the label of vertices[i] has too many members."""
-    for start, stop in chunks(cursor, chunk, len(vertices)):
+def mark_large(worker, cursor, chunk, vertices, labels, large):
+    """large[i] = 1 where the label of vertices[i], or of i where none are given, has too many members."""
+    for start, stop in chunks(cursor, chunk, len(large)):
         for i in range(start, stop):
-            root = label[np.uint64(vertices[i])]
-            large[i] = root < 0 or members[np.uint64(root)] > MOST_JOINED
+            root = labels.label[np.uint64(i if vertices is None else vertices[i])]
+            large[i] = root < 0 or labels.members[np.uint64(root)] > MOST_JOINED
 
 
 # ---- pieces of trees that are too large ----
@@ -105,13 +125,20 @@ def is_cuttable(best, pointed, v):
 
 
 @kernel
-def mark_pointed(worker, cursor, chunk, vertices, best, pointed):
-    """pointed[u] = 1 where some v points to u, and u not to v."""
+def point(worker, cursor, chunk, vertices, best, parent, pointed, labels):
+    """parent[v] = the strongest neighbour, or v itself for a root; no label of these has members any more.
+
+    pointed[u] = 1 where some v points to u, and u not to v.
+    """
     for start, stop in chunks(cursor, chunk, len(vertices)):
         for i in range(start, stop):
-            u = best[np.uint64(vertices[i])]
-            if best[np.uint64(u)] != vertices[i]:
+            v = vertices[i]
+            u = best[np.uint64(v)]
+            mutual = best[np.uint64(u)] == v
+            parent[np.uint64(v)] = v if mutual and v < u else u
+            if not mutual:
                 pointed[np.uint64(u)] = 1
+            labels.members[np.uint64(v)] = labels.nearest[np.uint64(v)] = 0
 
 
 @kernel
@@ -139,35 +166,35 @@ def cut_trees(worker, cursor, chunk, vertices, best, pointed, seed, rival, paren
 
 
 @kernel
-def find_pieces(worker, cursor, chunk, vertices, parent, label, members):
-    """label[v] = the root of v's piece, and its members; pieces are as deep as random numbers rise and fall."""
+def find_pieces(worker, cursor, chunk, vertices, parent, labels):
+    """The label of a vertex is the root of its piece; pieces are as deep as random numbers rise and fall."""
     for start, stop in chunks(cursor, chunk, len(vertices)):
         for i in range(start, stop):
             root = vertices[i]
             while parent[np.uint64(root)] != root:
                 root = parent[np.uint64(root)]
-            label[np.uint64(vertices[i])] = root
-            count_member(root, members)
+            give_label(labels, np.uint64(vertices[i]), root)
 
 
 @kernel
-def split_groups(keys, vertices, rooted, twohop, weights, limits, total, label, alone):
+def split_groups(keys, vertices, rooted, twohop, weights, limits, total, labels):
     """Of vertices in the order of their keys: label those of one key part by part; how many joined others unpointed.
-
-    ``alone`` says which ones are a part by themselves.
 
     With ``rooted``, keys are vertices: a part with the vertex that the others point to stays together in any case.
     """
-    joined, first, place, has_root = 0, 0, 0, False
+    n, joined, first, place, has_root = len(labels.label), 0, 0, 0, False
     for i in range(len(keys) + 1):
         place = 0 if i == 0 or i == len(keys) or keys[i - 1] != keys[i] else place + 1
         good = i < len(keys) and place % MOST_JOINED > 0
         for j in range(len(limits) if good else 0):
             good &= total[j] + weights[np.uint64(vertices[i]), j] <= limits[j]
         if not good:
+            together = has_root or twohop
             for k in range(first, i):
-                label[np.uint64(vertices[k])] = vertices[first if has_root or twohop else k]
-                alone[np.uint64(vertices[k])] = i == first + 1
+                v, r = np.uint64(vertices[k]), np.uint64(vertices[first if together else k])  # the first of its part
+                labels.label[v], labels.place[v] = r, k - first if together else 0
+                labels.alone[v] = i == first + 1
+                labels.members[r], labels.nearest[r] = i - first if together else 1, n - r
             joined += i - first - 1 if twohop and not has_root and i > first else 0
             first, has_root = i, False
         if i < len(keys):
@@ -181,48 +208,43 @@ def split_groups(keys, vertices, rooted, twohop, weights, limits, total, label, 
 # ---- numbers ----
 
 
-@kernel
-def count_sizes(worker, cursor, chunk, label, sizes, nearest):
-    """sizes[r] = how many have label r, and nearest[r] = n - v for the first of them, v."""
-    for start, stop in chunks(cursor, chunk, len(label)):
-        for v in range(start, stop):
-            r, place = np.uint64(label[v]), np.uint32(len(label) - v)
-            fetch_add(sizes, r, np.int32(1))
-            if load(nearest, r) < place:
-                fetch_max(nearest, r, place)
+@inlined
+def is_first(labels, v):
+    """Whether v is the first of its cluster."""
+    return labels.nearest[np.uint64(labels.label[v])] == np.uint32(len(labels.label) - v)
 
 
 @kernel
-def count_first(worker, cursor, chunk, label, nearest, counts):
+def count_first(worker, cursor, chunk, labels, counts):
     """counts[b] = how many vertices of chunk b are the first of their cluster."""
-    for start, stop in chunks(cursor, chunk, len(label)):
+    for start, stop in chunks(cursor, chunk, len(labels.label)):
         count = 0
         for v in range(start, stop):
-            count += nearest[np.uint64(label[v])] == np.uint32(len(label) - v)
+            count += is_first(labels, v)
         counts[start // chunk] = count
 
 
 @kernel
-def number_labels(worker, cursor, chunk, label, nearest, sizes, blocks, number, starts):
+def number_labels(worker, cursor, chunk, labels, blocks, number, starts):
     """number[r] = the coarse vertex of label r, in the order of first members; starts[c + 1] = its size."""
-    for start, stop in chunks(cursor, chunk, len(label)):
+    for start, stop in chunks(cursor, chunk, len(labels.label)):
         c = blocks[start // chunk]
         for v in range(start, stop):
-            r = np.uint64(label[v])
-            if nearest[r] == np.uint32(len(label) - v):
+            if is_first(labels, v):
+                r = np.uint64(labels.label[v])
                 number[r] = c
-                starts[c + 1] = sizes[r]
+                starts[c + 1] = labels.members[r]
                 c += 1
 
 
 @kernel
-def list_members(worker, cursor, chunk, label, number, placed, groups):
+def list_members(worker, cursor, chunk, labels, number, groups):
     """The coarse vertex of every vertex, and the members of each, in any order."""
-    for start, stop in chunks(cursor, chunk, len(label)):
+    for start, stop in chunks(cursor, chunk, len(labels.label)):
         for v in range(start, stop):
-            c = np.uint64(number[np.uint64(label[v])])
+            c = np.uint64(number[np.uint64(labels.label[v])])
             groups.coarse[v] = c
-            groups.members[np.uint64(groups.starts[c] + fetch_add(placed, c, np.int32(1)))] = v
+            groups.members[np.uint64(groups.starts[c] + labels.place[v])] = v
 
 
 # ---- the device's part ----
@@ -247,14 +269,14 @@ class CpuClustering(CpuCoarsening):
         if limits is not None and not (weights <= part_of(bounds, 2)).all():
             light = self.fitting_edges(graph, vertex_weights, limits)
         best = strongest(light, order, threads or 1)
-        label, alone = np.empty(graph.n, np.int32), np.empty(graph.n, np.uint8)
-        joined = _label(best, seed, weights, bounds, twohop, threads, label, alone)
+        labels = new_labels(graph.n)
+        joined = _label(best, seed, weights, bounds, twohop, threads, labels)
         if twohop:
-            single = np.flatnonzero(alone).astype(np.int32)
+            single = np.flatnonzero(labels.alone).astype(np.int32)
             keys = np.empty(len(single), np.uint64)
             in_blocks(hash_rows, len(single), threads, rows_of(graph), single, keys)
-            joined += _split(keys, single, False, True, weights, bounds, threads, label, alone)
-        return _number(label, joined, threads)
+            joined += _split(keys, single, False, True, weights, bounds, threads, labels)
+        return _number(labels, joined, threads)
 
     def contract_clusters(self, graph: Graph, groups: Groups, vertex_weights: np.ndarray) -> tuple[Graph, bool]:
         """The coarse graph, and whether a sum was too great for its type."""
@@ -286,44 +308,40 @@ def _label(
     limits: np.ndarray,
     twohop: bool,
     threads: int,
-    label: np.ndarray,
-    alone: np.ndarray,
+    labels: Labels,
 ) -> int:
-    """Find a label of every vertex, and who is alone; how many joined others to which they do not point."""
+    """Find a label of every vertex; how many joined others to which they do not point."""
     n = len(best)
-    parent, members = np.empty(n, np.int32), np.zeros(n, np.int32)
-    in_blocks(find_parents, n, threads, best, parent, alone)
-    in_blocks(find_trees, n, threads, parent, label, members)
-    left = _too_large(np.arange(n, dtype=np.int32), label, members, weights, limits, threads)
+    in_blocks(find_trees, n, threads, best, labels)
+    left = _too_large(None, labels, weights, limits, threads)
     if not len(left):
         return 0
-    pointed, rival = np.zeros(n, np.uint8), np.zeros(n, np.uint64)
-    in_blocks(mark_pointed, len(left), threads, left, best, pointed)
+    parent, pointed, rival = np.empty(n, np.int32), np.zeros(n, np.uint8), np.zeros(n, np.uint64)
+    in_blocks(point, len(left), threads, left, best, parent, pointed, labels)
     in_blocks(find_rivals, len(left), threads, left, best, pointed, seed, rival)
     in_blocks(cut_trees, len(left), threads, left, best, pointed, seed, rival, parent)
-    members = np.zeros(n, np.int32)
-    in_blocks(find_pieces, len(left), threads, left, parent, label, members)
-    left = _too_large(left, label, members, weights, limits, threads)
-    return _split(parent[left].view(np.uint32), left, True, twohop, weights, limits, threads, label, alone)
+    in_blocks(find_pieces, len(left), threads, left, parent, labels)
+    left = _too_large(left, labels, weights, limits, threads)
+    return _split(parent[left].view(np.uint32), left, True, twohop, weights, limits, threads, labels)
 
 
 def _too_large(
-    vertices: np.ndarray,
-    label: np.ndarray,
-    members: np.ndarray,
-    weights: np.ndarray,
-    limits: np.ndarray,
-    threads: int,
+    vertices: np.ndarray | None, labels: Labels, weights: np.ndarray, limits: np.ndarray, threads: int
 ) -> np.ndarray:
-    """Those of the vertices whose label has too many members, or too heavy ones."""
-    large = np.empty(len(vertices), np.bool_)
-    in_blocks(mark_large, len(vertices), threads, vertices, label, members, large)
+    """Those of the vertices, by default of all, whose label has too many members, or too heavy ones."""
+    large = np.empty(len(labels.label) if vertices is None else len(vertices), np.bool_)
+    in_blocks(mark_large, len(large), threads, vertices, labels, large)
     if len(limits) and not (weights <= part_of(limits, 2 * MOST_JOINED)).all():  # else rounding makes none too heavy
-        few = vertices[~large]
-        keys, listed = radix_sort(label[few].view(np.uint32), few, max(threads, 1))
-        in_blocks(weigh_groups, len(keys), threads, keys, listed, weights, limits, members)
-        in_blocks(mark_large, len(vertices), threads, vertices, label, members, large)
-    return vertices[large]
+        few = _chosen(vertices, ~large)
+        keys, listed = radix_sort(labels.label[few].view(np.uint32), few, max(threads, 1))
+        in_blocks(weigh_groups, len(keys), threads, keys, listed, weights, limits, labels.members)
+        in_blocks(mark_large, len(large), threads, vertices, labels, large)
+    return _chosen(vertices, large)
+
+
+def _chosen(vertices: np.ndarray | None, marks: np.ndarray) -> np.ndarray:
+    """The marked ones of the vertices, or of all."""
+    return np.flatnonzero(marks).astype(np.int32) if vertices is None else vertices[marks]
 
 
 def _split(
@@ -334,8 +352,7 @@ def _split(
     weights: np.ndarray,
     limits: np.ndarray,
     threads: int,
-    label: np.ndarray,
-    alone: np.ndarray,
+    labels: Labels,
 ) -> int:
     """Label vertices, which ascend, part by part of those with equal keys."""
     if len(keys) < coarsen.SMALL:
@@ -343,20 +360,18 @@ def _split(
         keys, vertices = keys[places], vertices[places]
     else:
         keys, vertices = radix_sort(keys, vertices, max(threads, 1))
-    return split_groups(keys, vertices, rooted, twohop, weights, limits, np.zeros_like(limits), label, alone)
+    return split_groups(keys, vertices, rooted, twohop, weights, limits, np.zeros_like(limits), labels)
 
 
-def _number(label: np.ndarray, joined: int, threads: int) -> Groups:
+def _number(labels: Labels, joined: int, threads: int) -> Groups:
     """The clusters of vertices that have equal labels, numbered by their first members."""
-    n = len(label)
-    sizes, nearest, number = np.zeros(n, np.int32), np.zeros(n, np.uint32), np.empty(n, np.int32)
-    in_blocks(count_sizes, n, threads, label, sizes, nearest)
+    n = len(labels.label)
     blocks = np.zeros(-(-n // coarsen.BLOCK) + 1, np.int64)
-    in_blocks(count_first, n, threads, label, nearest, blocks[1:])
+    in_blocks(count_first, n, threads, labels, blocks[1:])
     np.cumsum(blocks, out=blocks)
-    starts = np.zeros(blocks[-1] + 1, np.int64)
-    in_blocks(number_labels, n, threads, label, nearest, sizes, blocks, number, starts)
+    number, starts = np.empty(n, np.int32), np.zeros(blocks[-1] + 1, np.int64)
+    in_blocks(number_labels, n, threads, labels, blocks, number, starts)
     np.cumsum(starts, out=starts)
     groups = Groups(np.empty(n, np.int32), starts, np.empty(n, np.int32), joined)
-    in_blocks(list_members, n, threads, label, number, np.zeros(groups.size, np.int32), groups)
+    in_blocks(list_members, n, threads, labels, number, groups)
     return groups

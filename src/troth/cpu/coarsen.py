@@ -40,8 +40,9 @@ from troth.kernels.team import CALLER, chunks, run_team, thread_count
 from troth.order import ONE, Order, mix64
 from troth.rows import Rows, heaviest, number_rows_of, rows_of
 
-BLOCK = 4096  # vertices that a worker takes at a time
+BLOCK = 16384  # vertices that a worker takes at a time
 ROWS = 64  # coarse vertices whose rows a worker makes at a time: few, for the hubs of a graph are often neighbours
+LINE = 32  # numbers of 4 bytes that workers keep apart
 SMALL = 2**15  # vertices and entries; waking threads would cost more than work on fewer
 
 
@@ -93,16 +94,17 @@ def count_first(worker, cursor, chunk, mate, counts):
 
 @kernel
 def number_pairs(worker, cursor, chunk, mate, starts, first, code):
-    """Fill ``first`` and ``code``; both have one place more, for what need not be written: branches would cost more."""
-    n, spare = np.int64(len(mate)), np.uint64(len(first) - 1)
+    """Fill ``first`` and ``code``; behind, each worker has a line for what need not be written: branches cost more."""
+    n, line = np.int64(len(mate)), (worker + 1) * LINE
+    spare, other = np.uint64(len(first) - line), np.uint64(len(code) - line)
     for start, stop in chunks(cursor, chunk, n):
         c = np.uint64(starts[start // chunk])
         for v in range(start, stop):
             u = np.int64(mate[v])
             is_first = (u < 0) | (u > v)
             first[c if is_first else spare] = v
-            code[np.uint64(v if is_first else n)] = np.uint32(c + c)
-            code[np.uint64(u if u > v else n)] = np.uint32(c + c + ONE)
+            code[np.uint64(v if is_first else other)] = np.uint32(c + c)
+            code[np.uint64(u if u > v else other)] = np.uint32(c + c + ONE)
             c += np.uint64(is_first)
 
 
@@ -238,9 +240,10 @@ class CpuCoarsening:
         starts = np.zeros(-(-n // BLOCK) + 1, np.int64)
         in_blocks(count_first, n, threads, mate, starts[1:])
         np.cumsum(starts, out=starts)
-        first, code = np.empty(starts[-1] + 1, np.int32), np.empty(n + 1, np.uint32)
+        lines = LINE * max(threads, 1)
+        first, code = np.empty(starts[-1] + lines, np.int32), np.empty(n + lines, np.uint32)
         in_blocks(number_pairs, n, threads, mate, starts, first, code)
-        return Clusters(mate, first[:-1], code)
+        return Clusters(mate, first[:-lines], code)
 
     def contract(self, graph: Graph, clusters: Clusters, vertex_weights: np.ndarray) -> tuple[Graph, np.ndarray, bool]:
         """The coarse graph, the coarse vertex of every vertex, and whether a sum was too great for its type."""

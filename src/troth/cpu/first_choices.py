@@ -12,6 +12,7 @@ import numpy as np
 
 from troth.cpu.offers import GROUP, NONE
 from troth.kernels.jit import inlined
+from troth.kernels.team import worker_rows
 from troth.order import ONE, PRIORITY_BITS, prefix, priority
 
 TILE = np.uint64(4096)  # keys made at a time
@@ -29,7 +30,7 @@ class Scratch(NamedTuple):
 
 def new_scratch(threads: int) -> Scratch:
     """Room for so many workers."""
-    return Scratch(*(np.empty((threads, int(size)), np.uint64) for size in (TILE, GROUP, GROUP, GROUP)))
+    return Scratch(*(worker_rows(threads, int(size), np.uint64) for size in (TILE, GROUP, GROUP, GROUP)))
 
 
 @inlined

@@ -19,7 +19,7 @@ from troth.cpu.merging import LAST, SIDE, WORD, ZERO, LongScratch, ShortScratch,
 from troth.kernels.atomics import fetch_add, prefetch
 from troth.kernels.bits import LANES, count_below
 from troth.kernels.jit import inlined, kernel, step
-from troth.kernels.team import chunks
+from troth.kernels.team import chunks, worker_rows
 from troth.order import ONE
 from troth.rows import find
 
@@ -40,7 +40,7 @@ class Groups(NamedTuple):
 
 def new_limbs(threads: int) -> np.ndarray:
     """Scratch of workers who add exactly."""
-    return np.empty((threads, LIMBS), np.uint64)
+    return worker_rows(threads, LIMBS, np.uint64)
 
 
 @kernel

@@ -21,7 +21,7 @@ from troth.cpu.exact import TOO_MUCH
 from troth.kernels.atomics import fetch_add, prefetch
 from troth.kernels.bits import LANES, count_below, trailing_zeros
 from troth.kernels.jit import inlined, kernel
-from troth.kernels.team import chunks, new_cursor
+from troth.kernels.team import APART, chunks, new_cursor, worker_rows
 from troth.order import ONE
 
 ZERO = np.uint64(0)
@@ -29,6 +29,7 @@ WORD = np.uint64(6)  # bits of a bit's number
 LAST = np.uint64(63)
 FIRST, SECOND = np.uint32(0), np.uint32(1)
 SIDE = np.uint32(1)
+BEHIND = np.uint64(APART // 8)  # words of a bitmap that keep it apart from the next worker's
 
 
 class ShortScratch(NamedTuple):
@@ -64,16 +65,16 @@ def new_scratch(threads: int, count: int, kind: np.dtype) -> tuple[ShortScratch,
     words = (count >> 6) + 1
     groups = (words >> 6) + 1
     short = ShortScratch(
-        np.zeros((threads, LANES + 1), np.uint32),
-        np.empty((threads, LANES + 1), kind),
-        np.zeros((threads, 2 * LANES), kind),
-        np.empty((threads, LANES), np.uint32),
+        worker_rows(threads, LANES + 1, np.uint32, np.zeros),
+        worker_rows(threads, LANES + 1, kind),
+        worker_rows(threads, 2 * LANES, kind, np.zeros),
+        worker_rows(threads, LANES, np.uint32),
     )
     long = LongScratch(
-        np.zeros((threads, 2 * count), kind),  # the system gives zeros page by page, when they are touched
-        np.zeros((threads, words), np.uint64),
-        np.zeros((threads, groups), np.uint64),
-        np.zeros((threads, (groups >> 6) + 1), np.uint64),
+        worker_rows(threads, 2 * count, kind, np.zeros),  # the system gives zeros page by page, when they are touched
+        worker_rows(threads, words, np.uint64, np.zeros),
+        worker_rows(threads, groups, np.uint64, np.zeros),
+        worker_rows(threads, (groups >> 6) + 1, np.uint64, np.zeros),
     )
     return short, long
 
@@ -181,10 +182,10 @@ def write_word(word, zero, to, long, blocks):
 def write_long(sparse, zero, to, long, blocks):
     """Write the row of all set bits in order; returns where it ends."""
     if not sparse:
-        for word in range(np.uint64(len(long.bits))):
+        for word in range(np.uint64(len(long.bits)) - BEHIND):
             to = write_word(word, zero, to, long, blocks)
         return to
-    for i in range(np.uint64(len(long.groups))):
+    for i in range(np.uint64(len(long.groups)) - BEHIND):
         some_groups = long.groups[i]
         long.groups[i] = ZERO
         while some_groups:

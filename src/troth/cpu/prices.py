@@ -23,7 +23,7 @@ from numba.extending import overload
 from troth.kernels.atomics import fetch_max, prefetch
 from troth.kernels.jit import inlined, kernel, spliced
 from troth.kernels.queue import VertexQueue, append, new_batches
-from troth.kernels.team import SERIAL_BELOW, chunks, new_cursor, run_team
+from troth.kernels.team import SERIAL_BELOW, chunks, new_cursor, run_team, worker_rows
 from troth.order import BID, ONE, PRIORITY_BITS, Order, hash1, make_order, priority, vertex
 from troth.rows import NumberRows, number_rows_of
 from troth.units import value_factors
@@ -331,7 +331,7 @@ def find_prices(
     n, threads = len(bidding.rows.indptr) - 1, workers.threads
     words, active, losers = workers.room(n, np.uint64), workers.queue(n), workers.queue(n)
     items, bids = workers.room(n, np.int32), workers.room(n, np.uint64)
-    groups = (np.empty((threads, int(GROUP)), np.uint64) for _ in range(2))
+    groups = (worker_rows(threads, int(GROUP), np.uint64) for _ in range(2))
     scratch = Scratch(new_batches(threads), *groups)
     paid = sum(workers.run(bid_first, n, bidding, scratch, words, active))
     done, scans, read = 1, n, len(bidding.rows.indices)

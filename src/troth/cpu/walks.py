@@ -22,7 +22,7 @@ from troth.cpu.paths import weight_of
 from troth.cpu.prices import NONE, Bidding, Workers, bits_of, fill, item_of, price_of, value_of
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.queue import append
-from troth.kernels.team import chunks
+from troth.kernels.team import chunks, worker_rows
 from troth.order import PRIORITY_BITS, WALK, hash2, priority
 from troth.units import WALK_STEPS, Units
 
@@ -163,7 +163,7 @@ def make_walks(worker, cursor, chunk, exchange):
 
 def walk(workers: Workers, guide: Guide, batches: np.ndarray, exchange: Exchange) -> int:
     """One round; how many walks were made."""
-    n, paths = len(exchange.mate), np.empty((workers.threads, WALK_STEPS), np.int32)
+    n, paths = len(exchange.mate), worker_rows(workers.threads, WALK_STEPS, np.int32)
     workers.run(fill, n, NONE, exchange.claims)
     workers.empty(exchange.centres)
     workers.run(list_starts, n, guide.prices, batches, exchange.mate, exchange.centres)

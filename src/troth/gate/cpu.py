@@ -16,7 +16,7 @@ import numpy as np
 from troth.gate.findings import COLUMNS, SALT
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.sort import STACK, sort_pairs
-from troth.kernels.team import chunks, run_team, thread_count
+from troth.kernels.team import chunks, run_team, thread_count, worker_rows
 from troth.order import WEIGHT, hash2, weight_bits
 
 ROOM = 512  # entries that are checked at a time: what they need stays in the first cache
@@ -113,7 +113,7 @@ def check(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, narrow: np.
     threads, n = thread_count(None, len(indices)), len(indptr) - 1
     if not len(indices):
         return [0] * len(COLUMNS)
-    parts, owners = np.zeros((threads, 7), np.uint64), np.empty((threads, ROOM + STRIDE + 1), np.uint32)
+    parts, owners = np.zeros((threads, 7), np.uint64), worker_rows(threads, ROOM + STRIDE + 1, np.uint32)
     given = indptr, indices, weight_bits(data), SALT, owners, narrow, parts
     run_team(check_rows, n, threads, *given, serial_below=0)
     with np.errstate(over="ignore"):
@@ -320,7 +320,7 @@ def sort_neighbours(
 ) -> np.ndarray:
     """What ``sort_rows`` does; returns an indptr of the entries that stay."""
     kept, threads = np.zeros(len(indptr), np.int64), thread_count(threads, len(indices))
-    stacks = np.empty((threads, STACK), np.int64)
+    stacks = worker_rows(threads, STACK, np.int64)
     run_team(sort_rows, len(indptr) - 1, threads, indptr, indices, data, merge, stacks, kept)
     return np.cumsum(kept, out=kept)
 

@@ -21,6 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from troth.errors import TrothError
 from troth.kernels.atomics import fetch_add, store
@@ -31,6 +32,7 @@ TICK = 0.1  # seconds between two looks at a running kernel: for Ctrl-C (needed 
 FAR = np.int64(2**62)
 SERIAL_BELOW = 256  # items; waking threads would cost more
 CALLER = 0  # threads: the calling one
+APART = 128  # bytes between what two threads write: a cache line, and the next, which processors fetch with it
 
 _pool: ThreadPoolExecutor | None = None
 _lock = threading.Lock()
@@ -78,6 +80,15 @@ def chunk_size(total: int, threads: int, largest: int = 2048) -> int:
 def new_cursor() -> np.ndarray:
     """A shared cursor at 0, alone on its cache line."""
     return np.zeros(16, np.int64)
+
+
+def worker_rows(threads: int, width: int, kind: DTypeLike, make: Callable[..., np.ndarray] = np.empty) -> np.ndarray:
+    """A row of scratch for each worker, of ``width`` numbers and as many more as keep the next row's cache lines apart.
+
+    Two threads that write to one line wait for each other at every write.
+    """
+    dtype = np.dtype(kind)
+    return make((max(threads, 1), width + APART // dtype.itemsize), dtype)
 
 
 @inlined

@@ -41,7 +41,7 @@ import numpy as np
 from troth.contract import Context, Result
 from troth.cpu.offers import GROUP, new_budget
 from troth.cpu.suitor import suitors_to_mates
-from troth.kernels.team import CALLER, run_team
+from troth.kernels.team import CALLER, run_team, worker_rows
 from troth.order import Order
 from troth.ranks.exchange import starts_of, wait
 from troth.ranks.graph import DistGraph
@@ -96,7 +96,7 @@ def run_by_messages(graph: DistGraph, order: Order, comm: Any, threads: int) -> 
     width = EXACT_RECORD if order.lossy else RECORD
     inside = np.diff(rim.starts) == 0
     offers = _new_offers(graph, inside, order)
-    scratch = np.empty((threads, int(GROUP)), np.int64), np.empty((threads, int(GROUP)), np.uint64)
+    scratch = worker_rows(threads, int(GROUP), np.int64), worker_rows(threads, int(GROUP), np.uint64)
     team = CALLER if threads == 1 else threads  # a team would have to be woken in each of many small rounds
     budget = new_budget()
 

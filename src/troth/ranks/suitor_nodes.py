@@ -23,7 +23,7 @@ import numpy as np
 from troth.contract import Result
 from troth.cpu.offers import GROUP, Offers, new_budget
 from troth.cpu.suitor import suitors_to_mates
-from troth.kernels.team import CALLER, run_team
+from troth.kernels.team import CALLER, run_team, worker_rows
 from troth.order import Order
 from troth.ranks.exchange import starts_of
 from troth.ranks.graph import DistGraph
@@ -101,7 +101,7 @@ class _Matching:
         """Those that were displaced since the last time."""
         visits = np.concatenate([np.empty(0, np.int32), *self.lookers])
         self.lookers.clear()
-        queues = np.empty((self.threads, int(GROUP)), np.uint64)
+        queues = worker_rows(self.threads, int(GROUP), np.uint64)
         given = self.part.rows, self.order, self.flat, visits, new_budget(), queues, self.offers
         self.found += [(*some, 0) for some in run_team(look_again, len(visits), self.team, *given)]
 
