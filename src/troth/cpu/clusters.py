@@ -18,15 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.cpu import coarsen
-from troth.cpu.coarsen import CpuCoarsening, columns, hash_rows, in_blocks, place_blocks, threads_for
+from troth.cpu.coarsen import CpuCoarsening, columns, hash_rows, in_blocks, threads_for
 from troth.cpu.handshake import strongest
 from troth.cpu.joining import Groups, gather_members, merge_clusters, new_limbs
-from troth.cpu.merging import new_blocks, new_scratch
 from troth.graph import Graph
 from troth.kernels.atomics import fetch_add, fetch_max, load
 from troth.kernels.jit import inlined, kernel
 from troth.kernels.sort import radix_sort
-from troth.kernels.team import chunks, run_team
+from troth.kernels.team import chunks
 from troth.order import CUT, ONE, Order, hash1
 from troth.rows import NumberRows, number_rows_of, rows_of
 from troth.words import MOST_JOINED
@@ -283,12 +282,8 @@ class CpuClustering(CpuCoarsening):
         threads, count = threads_for(self.threads, graph.n + len(graph.indices)), groups.size
         coarse_weights = np.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
         in_blocks(gather_members, count, threads, columns(vertex_weights), groups, columns(coarse_weights))
-        rows, blocks = _wide(number_rows_of(graph)), new_blocks(count, coarsen.ROWS, *self._room)
-        kind = np.dtype(np.float64 if rows.weights.dtype.kind == "f" else np.uint64)
-        scratch = *new_scratch(max(threads, 1), count, kind), new_limbs(max(threads, 1))
-        given = rows, groups, kind.type(0), *scratch, blocks
-        run_team(merge_clusters, count, threads, *given, chunk=coarsen.ROWS, serial_below=coarsen.ROWS + 1)
-        return place_blocks(blocks, coarse_weights, threads)
+        rows, limbs = _wide(number_rows_of(graph)), new_limbs(max(threads, 1))
+        return self._merge(merge_clusters, rows, groups, coarse_weights, threads, limbs)
 
 
 def _wide(rows: NumberRows) -> NumberRows:

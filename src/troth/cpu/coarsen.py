@@ -16,9 +16,8 @@ odd key one between first and second ("crossed"), and for A = {a, b}, B = {c, d}
 A sum of two does not depend on the order of its terms, so neither threads nor the direction nor the device change a bit
 of it. Floats are added in float64 and rounded to their own type once; integers are added exactly and become int64.
 
-``merging.py`` makes the rows, one behind the other in blocks, wherever there is room; they move to their places once
-all lengths are known. Memory beside the two graphs: that of the entries once more, and 16 bytes a coarse vertex and
-thread where a row is long. Cost: O(n + m).
+``merging.py`` makes the rows, block by block, and ``blocks.py`` puts the blocks behind each other. Memory beside the
+two graphs: some blocks, and 16 bytes a coarse vertex and thread where a row is long. Cost: O(n + m).
 """
 
 from __future__ import annotations
@@ -31,14 +30,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from troth.cpu.blocks import Staging, clear, finish, new_blocks, new_staging
 from troth.cpu.exact import TOO_MUCH
-from troth.cpu.merging import ZERO, Blocks, merge_members, move_blocks, new_blocks, new_scratch
+from troth.cpu.merging import ZERO, merge_members, new_scratch
 from troth.graph import Graph
 from troth.kernels.jit import kernel
 from troth.kernels.sort import radix_sort
 from troth.kernels.team import CALLER, chunks, run_team, thread_count
 from troth.order import ONE, Order, mix64
-from troth.rows import Rows, heaviest, number_rows_of, rows_of
+from troth.rows import NumberRows, Rows, heaviest, number_rows_of, rows_of
 
 BLOCK = 16384  # vertices that a worker takes at a time
 ROWS = 64  # coarse vertices whose rows a worker makes at a time: few, for the hubs of a graph are often neighbours
@@ -72,6 +72,11 @@ def columns(vertex_weights: np.ndarray) -> np.ndarray:
 def threads_for(threads: int | None, work: int) -> int:
     """How many threads for so many vertices and entries."""
     return CALLER if work < SMALL else thread_count(threads, work)
+
+
+def kind_of_sums(weights: np.ndarray) -> np.dtype:
+    """The type of weights of coarse graphs while they are made: floats keep theirs, integers have 64 bits."""
+    return weights.dtype if weights.dtype.kind == "f" else np.dtype(np.uint64)
 
 
 def in_blocks(kernel: Callable, total: int, threads: int, *args: Any) -> list:
@@ -194,44 +199,41 @@ def copy_fitting(worker, cursor, chunk, rows, vertex_weights, limits, new_rows):
                     to += ONE
 
 
-# ---- the coarse graph ----
-
-
-def place_blocks(blocks: Blocks, vertex_weights: np.ndarray, threads: int) -> tuple[Graph, bool]:
-    """The graph whose rows are in blocks, and whether a weight is too great for its type."""
-    indptr = np.cumsum(blocks.lengths, out=blocks.lengths)
-    indices, weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], blocks.weights.dtype)
-    of_floats, bits = weights.dtype.kind == "f", np.dtype(f"u{weights.itemsize}")
-    blocks = blocks._replace(weights=blocks.weights.view(bits))
-    rows = Rows(indptr, indices, weights.view(bits))
-    found = run_team(move_blocks, len(blocks.places), threads, ROWS, blocks, rows, chunk=16, serial_below=17)
-    least, greatest, unions = zip(*found, strict=True)
-    spread = (int(min(least)), int(max(greatest)), int(np.bitwise_or.reduce(unions))) if len(indices) else None
-    limit = np.array(np.inf, weights.dtype).view(bits) if of_floats else TOO_MUCH
-    spilled = len(indices) > 0 and max(greatest) >= limit
-    if not of_floats:
-        weights = weights.view(np.int64)
-    return Graph.trusted(indptr, indices, weights, vertex_weights, weight_range=spread), spilled
-
-
 # ---- the device's part ----
 
 
 class CpuCoarsening:
-    """Coarsening on CPU threads (see ``contract.Coarsening``).
-
-    Rows are written at first where there is room for those of the finest graph, and so for all that are coarser: the
-    system gives memory page by page, and for a hierarchy it does so once.
-    """
+    """Coarsening on CPU threads (see ``contract.Coarsening``)."""
 
     def __init__(self, graph: Graph, threads: int | None = None) -> None:
         self.threads = threads
         self._finest = graph
 
     @cached_property
-    def _room(self) -> tuple[np.ndarray, np.ndarray]:
-        entries, kind = len(self._finest.indices), self._finest.weights.dtype
-        return np.empty(entries, np.int32), np.empty(entries, kind if kind.kind == "f" else np.uint64)
+    def _staging(self) -> Staging:
+        """For the rows of the finest graph, and so of all that are coarser."""
+        entries, threads = (
+            len(self._finest.indices),
+            threads_for(self.threads, self._finest.n + len(self._finest.indices)),
+        )
+        return new_staging(max(threads, 1), entries, kind_of_sums(self._finest.weights))
+
+    def _merge(
+        self, kernel: Callable, rows: NumberRows, clusters: Any, weights: np.ndarray, threads: int, *scratch: Any
+    ) -> tuple[Graph, bool]:
+        """The graph whose rows a kernel makes of those of members, and whether a weight is too great for its type."""
+        kind, count, staging = kind_of_sums(rows.weights), clusters.size, self._staging
+        sums = np.dtype(np.float64) if kind.kind == "f" else kind
+        blocks = new_blocks(count, ROWS, len(rows.indices), kind)
+        clear(staging)
+        given = rows, clusters, sums.type(0), *new_scratch(max(threads, 1), count, sums), *scratch
+        run_team(kernel, count, threads, *given, staging, blocks, chunk=ROWS, serial_below=ROWS + 1)
+        spread = finish(blocks, ROWS, threads, staging) if count else None
+        limit = int(np.array(np.inf, kind).view(blocks.bits.dtype) if kind.kind == "f" else TOO_MUCH)
+        new_weights = blocks.bits.view(kind if kind.kind == "f" else np.int64)
+        known = spread if len(blocks.bits) else None
+        graph = Graph.trusted(blocks.indptr, blocks.indices, new_weights, weights, weight_range=known)
+        return graph, known is not None and known[1] >= limit
 
     def number_clusters(self, graph: Graph, mate: np.ndarray) -> Clusters:
         """The clusters of a matching, or of any vertices paired."""
@@ -251,14 +253,8 @@ class CpuCoarsening:
         coarse = np.empty(graph.n, np.int32)
         coarse_weights = np.empty((count, *vertex_weights.shape[1:]), vertex_weights.dtype)
         in_blocks(gather_members, count, threads, clusters, columns(vertex_weights), columns(coarse_weights), coarse)
-
-        rows, blocks = number_rows_of(graph), new_blocks(count, ROWS, *self._room)
-        kind = np.dtype(np.float64 if rows.weights.dtype.kind == "f" else np.uint64)
-        given = rows, clusters, kind.type(0), *new_scratch(max(threads, 1), count, kind)
-        run_team(merge_members, count, threads, *given, blocks, chunk=ROWS, serial_below=ROWS + 1)
-
-        coarse_graph, spilled = place_blocks(blocks, coarse_weights, threads)
-        return coarse_graph, coarse, spilled
+        graph, spilled = self._merge(merge_members, number_rows_of(graph), clusters, coarse_weights, threads)
+        return graph, coarse, spilled
 
     def pair_twins(self, graph: Graph, vertices: np.ndarray, mate: np.ndarray) -> None:
         """Pair those of the vertices, which ascend, that have the same neighbours."""

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from troth.cpu.blocks import begin_block, end_block
 from troth.cpu.exact import LIMBS, add_term, add_to_limbs, clear_limbs, round_limbs
-from troth.cpu.merging import LAST, SIDE, WORD, ZERO, LongScratch, ShortScratch, write_long, write_places
-from troth.kernels.atomics import fetch_add, prefetch
+from troth.cpu.merging import AHEAD, LAST, SIDE, TILE, WORD, ZERO, scratch_of, write_long, write_places
+from troth.kernels.atomics import prefetch
 from troth.kernels.bits import LANES, count_below
 from troth.kernels.jit import inlined, kernel, step
 from troth.kernels.team import chunks, worker_rows
@@ -78,7 +79,7 @@ def list_row(rows, coarse, v, own, count, short):
 
 
 @inlined
-def write_short(count, zero, to, short, blocks):
+def write_short(count, zero, to, short, staging):
     """Write the row of some keys in order; returns where it ends. See ``merging.py``."""
     filled = ZERO
     for i in range(count):
@@ -86,21 +87,28 @@ def write_short(count, zero, to, short, blocks):
         short.owner[place] = short.keys[i] >> SIDE
         add_term(short.sums, place + place, short.values[i])
         filled |= ONE << place
-    return write_places(filled, zero, to, short, blocks)
+    return write_places(filled, zero, to, short, staging)
 
 
 @inlined
 def add_row(rows, coarse, v, sparse, long):
     """Add the weights of v's row to the sums of their clusters, and set the bits of these."""
-    for e in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + ONE])):
-        c = np.uint64(np.uint32(coarse[np.uint32(rows.indices[e])]))
-        add_term(long.sums, c + c, rows.weights[e])
-        word = c >> WORD
-        long.bits[word] |= ONE << (c & LAST)
-        if sparse:
-            long.words[word >> WORD] |= ONE << (word & LAST)
-            group = word >> WORD
-            long.groups[group >> WORD] |= ONE << (group & LAST)
+    stop = np.uint64(rows.indptr[v + ONE])
+    for begin in range(np.uint64(rows.indptr[v]), stop, TILE):
+        count = min(np.uint64(TILE), stop - begin)
+        for i in range(count):
+            long.keys[i] = np.uint32(coarse[np.uint32(rows.indices[begin + i])]) << SIDE
+        for i in range(count):
+            prefetch(long.sums, np.uint64(long.keys[i + AHEAD]))
+            key = np.uint64(long.keys[i])
+            add_term(long.sums, key, rows.weights[begin + i])
+            c = key >> ONE
+            word = c >> WORD
+            long.bits[word] |= ONE << (c & LAST)
+            if sparse:
+                long.words[word >> WORD] |= ONE << (word & LAST)
+                group = word >> WORD
+                long.groups[group >> WORD] |= ONE << (group & LAST)
 
 
 @step
@@ -118,12 +126,9 @@ def sum_between(rows, groups, a, b, limbs):
 
 
 @kernel
-def merge_clusters(worker, cursor, chunk, rows, groups, zero, all_short, all_long, all_limbs, blocks):
-    """Write the rows of the coarse graph, block by block, to where there is room; ``zero`` is that of the sums."""
-    short = ShortScratch(
-        all_short.keys[worker], all_short.values[worker], all_short.sums[worker], all_short.owner[worker]
-    )
-    long = LongScratch(all_long.sums[worker], all_long.bits[worker], all_long.words[worker], all_long.groups[worker])
+def merge_clusters(worker, cursor, chunk, rows, groups, zero, all_short, all_long, all_limbs, staging, blocks):
+    """Make the rows of the coarse graph, block by block; ``zero`` is that of the sums."""
+    short, long = scratch_of(all_short, all_long, worker)
     starts, members, coarse, indptr = groups.starts, groups.members, groups.coarse, rows.indptr
     count = len(starts) - 1
     for start, stop in chunks(cursor, chunk, count):
@@ -133,8 +138,7 @@ def merge_clusters(worker, cursor, chunk, rows, groups, zero, all_short, all_lon
             room += indptr[v + ONE] - indptr[v]
             prefetch(rows.indices, np.uint64(indptr[v]))
             prefetch(rows.weights, np.uint64(indptr[v]))
-        at = fetch_add(blocks.taken, ZERO, room)
-        blocks.places[start // chunk] = at
+        at = begin_block(worker, room, staging)
         to = np.uint64(at)
         for c in range(np.uint64(start), np.uint64(stop)):
             begin, first, last = to, np.uint64(starts[c]), np.uint64(starts[c + ONE])
@@ -146,16 +150,17 @@ def merge_clusters(worker, cursor, chunk, rows, groups, zero, all_short, all_lon
                 k = ZERO
                 for i in range(first, last):
                     k = list_row(rows, coarse, np.uint64(members[i]), np.uint32(c), k, short)
-                to = write_short(k, zero, to, short, blocks)
+                to = write_short(k, zero, to, short, staging)
             else:
                 sparse = entries << WORD < np.uint64(count)  # fewer entries than words
                 for i in range(first, last):
                     add_row(rows, coarse, np.uint64(members[i]), sparse, long)
                 long.bits[c >> WORD] &= ~(ONE << (c & LAST))  # the loops
                 long.sums[c + c] = long.sums[c + c + ONE] = zero
-                to = write_long(sparse, zero, to, long, blocks)
+                to = write_long(sparse, zero, to, long, staging)
             for i in range(begin, to):
-                if blocks.weights[i] - blocks.weights[i] != zero:  # NaN or infinity: never an integer
-                    b = np.uint64(blocks.indices[i])
-                    blocks.weights[i] = sum_between(rows, groups, c, b, all_limbs[worker])
-            blocks.lengths[c + ONE] = np.int64(to - begin)
+                if staging.weights[i] - staging.weights[i] != zero:  # NaN or infinity: never an integer
+                    b = np.uint64(staging.indices[i])
+                    staging.weights[i] = sum_between(rows, groups, c, b, all_limbs[worker])
+            blocks.indptr[c + ONE] = np.int64(to) - at
+        end_block(worker, start // chunk, chunk, at, np.int64(to), staging, blocks)

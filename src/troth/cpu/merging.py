@@ -17,11 +17,12 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from troth.cpu.blocks import begin_block, end_block
 from troth.cpu.exact import TOO_MUCH
-from troth.kernels.atomics import fetch_add, prefetch
+from troth.kernels.atomics import prefetch
 from troth.kernels.bits import LANES, count_below, trailing_zeros
 from troth.kernels.jit import inlined, kernel
-from troth.kernels.team import APART, chunks, new_cursor, worker_rows
+from troth.kernels.team import APART, chunks, worker_rows
 from troth.order import ONE
 
 ZERO = np.uint64(0)
@@ -29,6 +30,8 @@ WORD = np.uint64(6)  # bits of a bit's number
 LAST = np.uint64(63)
 FIRST, SECOND = np.uint32(0), np.uint32(1)
 SIDE = np.uint32(1)
+TILE = 128  # keys of a long row that are found together
+AHEAD = 16  # how many keys before its own a sum is fetched into the cache
 BEHIND = np.uint64(APART // 8)  # words of a bitmap that keep it apart from the next worker's
 
 
@@ -44,20 +47,11 @@ class ShortScratch(NamedTuple):
 class LongScratch(NamedTuple):
     """For long rows; all workers' arrays, or those of one. Sums and bitmaps are 0 between two rows."""
 
+    keys: np.ndarray
     sums: np.ndarray
     bits: np.ndarray
     words: np.ndarray
     groups: np.ndarray
-
-
-class Blocks(NamedTuple):
-    """New rows in blocks of equal number, one behind the other, wherever there was room."""
-
-    taken: np.ndarray  # how much room is taken, as a cursor
-    places: np.ndarray  # where each block begins
-    lengths: np.ndarray  # lengths[c + 1]: of the row of c
-    indices: np.ndarray
-    weights: np.ndarray
 
 
 def new_scratch(threads: int, count: int, kind: np.dtype) -> tuple[ShortScratch, LongScratch]:
@@ -71,6 +65,7 @@ def new_scratch(threads: int, count: int, kind: np.dtype) -> tuple[ShortScratch,
         worker_rows(threads, LANES, np.uint32),
     )
     long = LongScratch(
+        worker_rows(threads, TILE + AHEAD, np.uint32, np.zeros),
         worker_rows(threads, 2 * count, kind, np.zeros),  # the system gives zeros page by page, when they are touched
         worker_rows(threads, words, np.uint64, np.zeros),
         worker_rows(threads, groups, np.uint64, np.zeros),
@@ -79,9 +74,13 @@ def new_scratch(threads: int, count: int, kind: np.dtype) -> tuple[ShortScratch,
     return short, long
 
 
-def new_blocks(count: int, size: int, indices: np.ndarray, weights: np.ndarray) -> Blocks:
-    """Blocks of ``size`` rows for so many rows, in these arrays."""
-    return Blocks(new_cursor(), np.empty(-(-count // size), np.int64), np.zeros(count + 1, np.int64), indices, weights)
+@inlined
+def scratch_of(short, long, worker):
+    """The scratch of one worker."""
+    return (
+        ShortScratch(short.keys[worker], short.values[worker], short.sums[worker], short.owner[worker]),
+        LongScratch(long.keys[worker], long.sums[worker], long.bits[worker], long.words[worker], long.groups[worker]),
+    )
 
 
 # ---- sums ----
@@ -115,7 +114,7 @@ def list_row(rows, code, v, side, own, count, short):
 
 
 @inlined
-def write_short(count, zero, to, short, blocks):
+def write_short(count, zero, to, short, staging):
     """Write the row of some keys in order; returns where it ends.
 
     Keys beyond ``count`` are left from rows before: they shift all places alike, and none beyond the lanes.
@@ -128,18 +127,18 @@ def write_short(count, zero, to, short, blocks):
         short.owner[place] = even >> SIDE
         sums[place + place + np.uint64(keys[i] & SIDE)] += short.values[i]
         filled |= ONE << place
-    return write_places(filled, zero, to, short, blocks)
+    return write_places(filled, zero, to, short, staging)
 
 
 @inlined
-def write_places(filled, zero, to, short, blocks):
+def write_places(filled, zero, to, short, staging):
     """Write the entries of a short row, whose places are the bits of ``filled``; their sums are 0 again."""
     sums = short.sums
     while filled:
         place = trailing_zeros(filled)
         filled &= filled - ONE
-        blocks.indices[to] = short.owner[place]
-        blocks.weights[to] = joined(sums[place + place], sums[place + place + ONE])
+        staging.indices[to] = short.owner[place]
+        staging.weights[to] = joined(sums[place + place], sums[place + place + ONE])
         sums[place + place] = sums[place + place + ONE] = zero
         to += ONE
     return to
@@ -151,39 +150,45 @@ def write_places(filled, zero, to, short, blocks):
 @inlined
 def add_row(rows, code, v, side, sparse, long):
     """Add the weights of v's row to the sums of their keys, and set the bits of the coarse vertices."""
-    for e in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + ONE])):
-        key = np.uint64(code[np.uint32(rows.indices[e])] ^ side)
-        long.sums[key] += rows.weights[e]
-        c = key >> ONE
-        long.bits[c >> WORD] |= ONE << (c & LAST)
-        if sparse:
-            word = c >> WORD
-            long.words[word >> WORD] |= ONE << (word & LAST)
-            group = word >> WORD
-            long.groups[group >> WORD] |= ONE << (group & LAST)
+    stop = np.uint64(rows.indptr[v + ONE])
+    for begin in range(np.uint64(rows.indptr[v]), stop, TILE):
+        count = min(np.uint64(TILE), stop - begin)
+        for i in range(count):
+            long.keys[i] = code[np.uint32(rows.indices[begin + i])] ^ side
+        for i in range(count):
+            prefetch(long.sums, np.uint64(long.keys[i + AHEAD]))
+            key = np.uint64(long.keys[i])
+            long.sums[key] += rows.weights[begin + i]
+            c = key >> ONE
+            long.bits[c >> WORD] |= ONE << (c & LAST)
+            if sparse:
+                word = c >> WORD
+                long.words[word >> WORD] |= ONE << (word & LAST)
+                group = word >> WORD
+                long.groups[group >> WORD] |= ONE << (group & LAST)
 
 
 @inlined
-def write_word(word, zero, to, long, blocks):
+def write_word(word, zero, to, long, staging):
     """Write the entries of one word of the bitmap; it and their sums are 0 again."""
     left, sums = long.bits[word], long.sums
     long.bits[word] = ZERO
     while left:
         c = word << WORD | trailing_zeros(left)
         left &= left - ONE
-        blocks.indices[to] = c
-        blocks.weights[to] = joined(sums[c + c], sums[c + c + ONE])
+        staging.indices[to] = c
+        staging.weights[to] = joined(sums[c + c], sums[c + c + ONE])
         sums[c + c] = sums[c + c + ONE] = zero
         to += ONE
     return to
 
 
 @inlined
-def write_long(sparse, zero, to, long, blocks):
+def write_long(sparse, zero, to, long, staging):
     """Write the row of all set bits in order; returns where it ends."""
     if not sparse:
         for word in range(np.uint64(len(long.bits)) - BEHIND):
-            to = write_word(word, zero, to, long, blocks)
+            to = write_word(word, zero, to, long, staging)
         return to
     for i in range(np.uint64(len(long.groups)) - BEHIND):
         some_groups = long.groups[i]
@@ -196,7 +201,7 @@ def write_long(sparse, zero, to, long, blocks):
             while some_words:
                 word = group << WORD | trailing_zeros(some_words)
                 some_words &= some_words - ONE
-                to = write_word(word, zero, to, long, blocks)
+                to = write_word(word, zero, to, long, staging)
     return to
 
 
@@ -204,12 +209,9 @@ def write_long(sparse, zero, to, long, blocks):
 
 
 @kernel
-def merge_members(worker, cursor, chunk, rows, clusters, zero, all_short, all_long, blocks):
-    """Write the rows of the coarse graph, block by block, to where there is room; ``zero`` is that of the sums."""
-    short = ShortScratch(
-        all_short.keys[worker], all_short.values[worker], all_short.sums[worker], all_short.owner[worker]
-    )
-    long = LongScratch(all_long.sums[worker], all_long.bits[worker], all_long.words[worker], all_long.groups[worker])
+def merge_members(worker, cursor, chunk, rows, clusters, zero, all_short, all_long, staging, blocks):
+    """Make the rows of the coarse graph, block by block; ``zero`` is that of the sums."""
+    short, long = scratch_of(all_short, all_long, worker)
     first, mate, code, indptr = clusters.first, clusters.mate, clusters.code, rows.indptr
     count = len(first)
     for start, stop in chunks(cursor, chunk, count):
@@ -222,11 +224,9 @@ def merge_members(worker, cursor, chunk, rows, clusters, zero, all_short, all_lo
                 room += indptr[second + ONE] - indptr[second]
                 prefetch(rows.indices, np.uint64(indptr[second]))  # the first members' rows come in order by themselves
                 prefetch(rows.weights, np.uint64(indptr[second]))
-        at = fetch_add(blocks.taken, ZERO, room)
-        blocks.places[start // chunk] = at
-        to = np.uint64(at)
+        begin = begin_block(worker, room, staging)
+        to = np.uint64(begin)
         for c in range(np.uint64(start), np.uint64(stop)):
-            begin = to
             v, u = np.uint64(first[c]), mate[first[c]]
             second = np.uint64(u if u >= 0 else first[c])
             entries = np.uint64(indptr[v + ONE] - indptr[v])
@@ -237,7 +237,7 @@ def merge_members(worker, cursor, chunk, rows, clusters, zero, all_short, all_lo
                 k = list_row(rows, code, v, FIRST, own, ZERO, short)
                 if u >= 0:
                     k = list_row(rows, code, second, SECOND, own, k, short)
-                to = write_short(k, zero, to, short, blocks)
+                to = write_short(k, zero, to, short, staging)
             else:
                 sparse = entries << WORD < np.uint64(count)  # fewer entries than words
                 add_row(rows, code, v, FIRST, sparse, long)
@@ -245,28 +245,6 @@ def merge_members(worker, cursor, chunk, rows, clusters, zero, all_short, all_lo
                     add_row(rows, code, second, SECOND, sparse, long)
                 long.bits[c >> WORD] &= ~(ONE << (c & LAST))  # the loop
                 long.sums[c + c] = long.sums[c + c + ONE] = zero
-                to = write_long(sparse, zero, to, long, blocks)
-            blocks.lengths[c + ONE] = np.int64(to - begin)
-
-
-@kernel
-def move_blocks(worker, cursor, chunk, size, blocks, rows):
-    """Move the blocks of ``size`` rows to where these belong; weights are bits in both.
-
-    Returns the least, the greatest and the union of the bits.
-    """
-    least, greatest, union = ~ZERO, ZERO, ZERO
-    for start, stop in chunks(cursor, chunk, len(blocks.places)):
-        for b in range(start, stop):
-            last = min((b + 1) * size, len(rows.indptr) - 1)
-            to, end = np.uint64(rows.indptr[b * size]), np.uint64(rows.indptr[last])
-            at = np.uint64(blocks.places[b])
-            for i in range(end - to):
-                rows.indices[to + i] = blocks.indices[at + i]
-            for i in range(end - to):
-                word = blocks.weights[at + i]
-                rows.bits[to + i] = word
-                least = min(least, np.uint64(word))
-                greatest = max(greatest, np.uint64(word))
-                union |= np.uint64(word)
-    return least, greatest, union
+                to = write_long(sparse, zero, to, long, staging)
+            blocks.indptr[c + ONE] = np.int64(to) - begin
+        end_block(worker, start // chunk, chunk, begin, np.int64(to), staging, blocks)
