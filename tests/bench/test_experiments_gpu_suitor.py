@@ -294,8 +294,8 @@ def test_handshake_claims(tmp_path):
             "held",
         ),
         (
-            "in the geometric mean the six kernels are 1 times as fast as the best number of CPU threads (which count "
-            "the edges left as well), from 1 to 1 times",
+            "in the geometric mean the six kernels are 1 times as fast as the best number of CPU threads, from 1 to 1 "
+            "times; the threads' time includes counting, after each round, how many edges are left",
             "not held",
         ),
     ]
