@@ -133,7 +133,8 @@ def _rows(found: dict[str, dict[str, list[float]]]) -> list[dict[str, Any]]:
 
 def _claims(found: dict[str, dict[str, list[float]]], page: Page) -> None:
     for name, many in list(PAPER_COUNTS.items())[: len(BINS) - 1]:
-        paper = f"GPU-Suitor is {name} as fast as GPU-LD on {'about ' * (many == 100)}{many} of 269 graphs"
+        times, about = name.replace("x", " times"), "about " * (many == 100)
+        paper = f"GPU-Suitor is {times} as fast as GPU-LD on {about}{many} of 269 graphs (section 5.2)"
         if GPU_LD not in found.get(PAPER, {}):
             page.claim(paper, "there are no GPU-Suitor and GPU-LD in these results", "not tested")
             continue
