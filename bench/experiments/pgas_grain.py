@@ -27,7 +27,6 @@ SHARED, DISTRIBUTED = "shared", "emulated distributed"
 RANKS = (1, 2, 4, 8, 16)
 CROWDED = {"tiny": 0, "small": 1, "full": 2}  # further numbers of ranks, on which times mean nothing
 
-FEW = 4  # ranks; with fewer, two runs need not agree (bench/README.md)
 GRID, BIPARTITE, STENCIL = "grid", "bipartite, all edges cross", "stencil, METIS"
 JUDGED = (
     "The X1 had shared memory, as ranks of one machine have; the XT4's distributed memory is emulated by MPI on one "

@@ -132,18 +132,16 @@ def _rows(found: dict[str, dict[str, list[float]]]) -> list[dict[str, Any]]:
 
 
 def _claims(found: dict[str, dict[str, list[float]]], page: Page) -> None:
+    over_ld = {hero: ratios[GPU_LD] for hero, ratios in found.items() if GPU_LD in ratios}
     for name, many in list(PAPER_COUNTS.items())[: len(BINS) - 1]:
         times, about = name.replace("x", " times"), "about " * (many == 100)
         paper = f"GPU-Suitor is {times} as fast as GPU-LD on {about}{many} of 269 graphs (section 5.2)"
-        if GPU_LD not in found.get(PAPER, {}):
+        if PAPER not in over_ld:
             page.claim(paper, "there are no GPU-Suitor and GPU-LD in these results", "not tested")
             continue
-        shares = {hero: counts(found[hero][GPU_LD])[name] / len(found[hero][GPU_LD]) for hero in found}
-        spelled = ", ".join(
-            f"{label(hero)} on {counts(ratios[GPU_LD])[name]} of {len(ratios[GPU_LD])}"
-            for hero, ratios in found.items()
-        )
-        page.claim(paper, spelled, reached_share(shares[PAPER], many / 269))
+        ours = ", ".join(f"{label(hero)} on {counts(found)[name]} of {len(found)}" for hero, found in over_ld.items())
+        share = counts(over_ld[PAPER])[name] / len(over_ld[PAPER])
+        page.claim(paper, ours, reached_share(share, many / 269))
     _comparisons(found.get(PAPER, {}), page)
     for name, greatest in PAPER_GREATEST.items():
         paper = f"up to {greatest} times as fast as {label(name).replace('CPU', 'OMP')}"
