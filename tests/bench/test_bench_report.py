@@ -11,10 +11,13 @@ import troth
 from bench import claims, experiments, machine, report, verdicts
 from bench.store import FILE, Store, identity
 
+ON_GPU = ("balance", "devices-choice", "mpi-cards")  # beside those that are named so
+
 
 def able() -> list[str]:
     """The experiments that this machine can run: without a GPU there are no answers about one."""
-    return [name for name in experiments.names() if machine.gpu() or "gpu" not in name.split("-")]
+    names = experiments.names()
+    return [name for name in names if machine.gpu() or ("gpu" not in name.split("-") and name not in ON_GPU)]
 
 
 def few(store: Store) -> Store:

@@ -305,7 +305,7 @@ def test_handshake_rounds_are_those_of_the_engine(tiny):
     """Whatever the threads: the same rounds, edges and mates."""
     found = {}
     for task in Store(tiny.folder).tasks.values():
-        if task["experiment"] == "handshake":
+        if task["experiment"] == "handshake" and task["params"] != handshake.SCAN:
             result = task["result"]
             assert result["stats"]["edges"][-1] == 0
             assert len(result["stats"]["edges"]) == result["stats"]["rounds"]
