@@ -21,6 +21,8 @@ An experiment is a module with
 ``RECORDS``
     only where an experiment presents what another measures: the name of that one, whose ``tasks`` and ``measure`` it
     takes over (``speedups`` and ``runtimes``).
+``JUDGED``
+    only where claims are judged by more than ``verdicts.py`` says: a text that ``docs/claims.md`` prints above them.
 
 Module level imports are light: troth itself, NumPy and matplotlib are imported inside functions or by the helpers.
 

@@ -84,7 +84,8 @@ def bench(
         typer.Option("--minutes", metavar="N", min=0, help="Stop after so long; the same command goes on."),
     ] = None,
     folders: Annotated[
-        list[Path] | None, typer.Option("--folder", metavar="FOLDER", help="Also its MatrixMarket and METIS files.")
+        list[Path] | None,
+        typer.Option("--folder", metavar="FOLDER", help="Also its MatrixMarket and METIS files and lists of edges."),
     ] = None,
     cache: Annotated[
         Path | None, typer.Option("--cache", metavar="FOLDER", help="Where generated graphs are kept.")

@@ -34,7 +34,10 @@ SIZES = ("tiny", "small", "full")
 TINIEST, SMALL = 3_000, 1_300_000  # edges of the largest graphs of the sizes "tiny" and "small"
 ROOM = 64  # bytes of main memory an edge, to make it, to hold it and to match it
 A_CORE = 2**25  # edges a core, where there is no GPU: more would take hours
-ENDINGS = (".mtx", ".mtx.gz", ".graph", ".graph.gz", ".metis", ".metis.gz")  # of the files of --folder
+ENDINGS = (  # of the files of --folder; .txt alone is more often a text than a list of edges
+    ".mtx", ".mtx.gz", ".graph", ".graph.gz", ".metis", ".metis.gz",
+    ".edgelist", ".edgelist.gz", ".csv", ".csv.gz", ".txt.gz",
+)  # fmt: skip
 
 TINY = (
     ("structural", "tiny", "stencil:nx=4,ny=3,nz=3,unknowns=3,seed=1"),
@@ -267,12 +270,12 @@ def is_file(name: str) -> bool:
 
 
 def of_folder(folder: Path) -> list[Instance]:
-    """Every MatrixMarket and METIS file of a folder."""
+    """Every MatrixMarket file, METIS file and list of edges of a folder."""
     if not folder.is_dir():
         raise TrothError(f"{folder}: there is no such folder")
     paths = sorted(path for path in folder.iterdir() if path.is_file() and is_file(path.name))
     if not paths:
-        raise TrothError(f"{folder}: no MatrixMarket or METIS file there ({' '.join(ENDINGS)})")
+        raise TrothError(f"{folder}: no MatrixMarket file, METIS file or list of edges there ({' '.join(ENDINGS)})")
     return [Instance(path.name, "file", str(path)) for path in paths]
 
 

@@ -240,11 +240,13 @@ def performance_profile(
     instances = sorted(best)
     marks = styles(times)
     for engine, found in times.items():
-        ratios = sorted(found[name] / best[name] for name in found)
+        named = sorted((found[name] / best[name], name) for name in found)
+        ratios = [ratio for ratio, _ in named]
         x = [1.0, *ratios, max(most, ratios[-1] if ratios else 1.0)]
         y = [at / len(instances) for at in range(len(ratios) + 1)] + [len(ratios) / len(instances)]
         middle = min(len(x) - 2, len(x) // 2 + 1)
         ax.step(x, y, where="post", label=engine, markevery=[middle], **marks[engine])
+        file_marks.ring(ax, [name for _, name in named], ratios, y[1:], size=4)
     ax.set_xscale("log", base=2)
     ax.set_xlim(1, most)
     ax.set_ylim(0, 1.02)

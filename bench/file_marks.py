@@ -1,8 +1,8 @@
 """Real graphs in figures: what came from a file, by ``--folder``, has a colour of its own, which the legend names.
 
 Where a graph is a line, a file's line has that colour; where it is a row, its name has; where it is a place on a curve,
-a ring of that colour stands there. All files are one entry of the legend: tables have them by name. Performance
-profiles and other shares of graphs count files with the rest.
+a ring of that colour stands there, a small one in performance profiles. All files are one entry of the legend: tables
+have them by name. Bars that are shares of graphs count files with the rest.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ WORDS = "real graphs (files)"
 RING = {"color": COLOUR, "marker": "o", "markerfacecolor": "none", "markersize": 8, "linestyle": "none"}
 
 
-def ring(ax: Axes, graphs: Sequence[str], x: Sequence[float], y: Sequence[float]) -> None:
+def ring(ax: Axes, graphs: Sequence[str], x: Sequence[float], y: Sequence[float], size: float = 8) -> None:
     """Rings around the points of files, of those that stand for ``graphs``."""
     at = [place for place, graph in enumerate(graphs) if is_file(graph)]
     if at:
-        ax.plot([x[place] for place in at], [y[place] for place in at], label=WORDS, **RING)
+        ax.plot([x[place] for place in at], [y[place] for place in at], label=WORDS, **RING | {"markersize": size})
 
 
 def colour_rows(ax: Axes) -> None:

@@ -36,7 +36,7 @@ SIDES = {
 @dataclass(frozen=True)
 class Question:
     """What a module of an experiment has, with ``rows(records)`` instead of ``present``; ``told`` are the columns whose
-    least, middle and greatest values are the findings."""
+    least, middle and greatest values are the findings; ``judge`` claims what rows say of a paper."""
 
     NAME: str
     TITLE: str
@@ -47,6 +47,7 @@ class Question:
     rows: Callable[[list[Record]], list[Row]]
     told: tuple[str, ...]
     SOURCE: str = "our own question"
+    judge: Callable[[list[Row], Page], None] | None = None
 
     def present(self, records: list[Record], page: Page) -> None:
         """One table, and what its columns say."""
@@ -56,6 +57,8 @@ class Question:
             if found:
                 middle = f", {median(found):.3g} in the middle" if len(found) > 2 else ""
                 page.finding(f"{column}: {min(found):.3g} to {max(found):.3g}{middle}, of {len(found)} rows.")
+        if self.judge:
+            self.judge(rows, page)
         page.table(rows, self.TITLE)
 
 

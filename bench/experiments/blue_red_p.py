@@ -44,13 +44,13 @@ def large_graphs(results: list[dict[str, Any]], page: Page) -> None:
     apart = [_distance(each, one_round.limit) for each in results]
     page.claim(
         "in large random graphs the expected fraction is about 2 (1 - p) (1 - exp(-p / (1 - p)))",
-        f"at degree {degrees[-1]:.0f} the measured fraction is from it by at most {apart[-1]:.4f}, over all p",
+        f"at degree {degrees[-1]:.0f} the measured fraction differs from it by at most {apart[-1]:.4f}, over all p",
         held(apart[-1] < CLOSE),
     )
     words = ", ".join(f"{apart[at]:.3f} at degree {degrees[at]:.0f}" for at in range(len(results)))
     page.finding(
         "Equation (2) is for n to infinity at a fixed density d. At a fixed average degree, where d falls as 1 / n, "
-        f"the measured fraction is from it by at most {words}: some blue vertices have no red neighbour then."
+        f"the measured fraction differs from it by at most {words}: some blue vertices have no red neighbour then."
     )
 
 
@@ -75,15 +75,16 @@ def fixed_density(results: list[dict[str, Any]], page: Page) -> None:
     page.figure(
         figure,
         "limit",
-        f"How far the fraction matched by one round is from equation (2), at most over p, on random graphs of n "
-        f"vertices and fixed density d. The dotted line is at {CLOSE}.",
+        f"By how much the fraction matched by one round differs from equation (2), at most over p, on random graphs of "
+        f"n vertices and fixed density d. The dotted line is at {CLOSE}.",
     )
     words = "; ".join(
         f"d = {d:g}: {', '.join(f'{apart:.3f}' for apart in found.values())} (n = {', '.join(map(str, found))})"
         for d, found in by_density.items()
     )
     last = [found[max(found)] for found in by_density.values()]
-    page.claim(said, f"the measured fraction is from it by at most, over all p, {words}", held(max(last) < CLOSE))
+    ours = f"the greatest difference of the measured fraction from it, over all p: {words}"
+    page.claim(said, ours, held(max(last) < CLOSE))
 
 
 def small_graphs(results: list[dict[str, Any]], page: Page) -> None:
@@ -115,8 +116,8 @@ def small_graphs(results: list[dict[str, Any]], page: Page) -> None:
     page.claim(
         "for n vertices and density d the expected number of red vertices that get a proposal is about "
         "n (1 - p) (1 - (1 - p d / (1 + (1 - p) (d (n - 1) - 1)))^(n - 1))",
-        f"twice that, over n, is from the measured fraction by at most {words}; the exact expectation, which looks at "
-        f"the number of red vertices, by at most {max(ours):.3f}",
+        f"twice that, over n, differs from the measured fraction by at most {words}; the exact expectation, which "
+        f"looks at the number of red vertices, by at most {max(ours):.3f}",
         held(max(theirs) < CLOSE),
         "it divides by the mean number of red neighbours, and in small graphs their number varies much",
     )

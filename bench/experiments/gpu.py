@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from statistics import geometric_mean
+from typing import TYPE_CHECKING, Any
 
-from bench import catalogue
+from bench import catalogue, figures
 from bench.engines import read
 from bench.experiments.scaling import read_on_card
 from bench.questions import Question, Record, Row, alternate, by_name, milliseconds, over, sized, sizes, timed
 from bench.questions import titles as titles_of
 from bench.setting import Setting, Task, digest
+from bench.verdicts import held
 from troth.engines import promises_dominance
 from troth.words import GPU_SUITOR_VARIANTS
+
+if TYPE_CHECKING:
+    from bench.report import Page
 
 GPU = "suitor@cuda"
 GRAPHS = {
@@ -193,6 +198,22 @@ def engines_rows(records: list[Record]) -> list[Row]:
     return list(rows.values())
 
 
+def engines_judge(rows: list[Row], page: Page) -> None:
+    """Naim et al. change two things from GPU-LD to GPU-Suitor, the algorithm and who reads a row; here one alone."""
+    times = {row["graph"]: row["nosync"] / row["plain"] for row in rows if {"nosync", "plain"} <= set(row)}
+    if times:
+        faster, mean = [graph for graph, ratio in times.items() if ratio < 1], geometric_mean(times.values())
+        page.claim(
+            "a warp that reads the row of a vertex has benefits over GPU-LD's thread a vertex (sections 3.1, 6)",
+            f"of Suitor itself, a warp a vertex (NoSync) takes {mean:.2f} times as long as a thread a vertex "
+            f'(variant="plain") in the geometric mean, {figures.ratio(min(times.values()))} to '
+            f"{figures.ratio(max(times.values()))}; it is faster on {len(faster)} of {len(times)} graphs"
+            + (f", {', '.join(faster)}" if faster else ""),
+            held(mean < 1),
+            "on rows of a few entries most threads of a warp have nothing to read",
+        )
+
+
 def types_tasks(setting: Setting) -> list[Task]:
     plain = [sized(spec, setting.size) for spec in GRAPHS.values() if "weights=" not in spec]
     able = setting.able([GPU])
@@ -289,6 +310,7 @@ QUESTIONS = by_name(
         "How long do the engines of the papers take on the same graphs?",
         ON_CARD + "every matching is verified, and all engines but blue-red must give the same one.",
         engines_tasks, engines_measure, engines_rows, ("nosync / auto",),
+        SOURCE="our own question, and Naim et al. 2015, sections 3.1 and 6", judge=engines_judge,
     ),
     Question(
         "gpu-types", "Types of weights on a GPU",

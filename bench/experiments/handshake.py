@@ -282,8 +282,8 @@ def _claims(
         mean = geometric_mean(faster.values())
         ours = (
             f"in the geometric mean the six kernels are {figures.ratio(mean)} times as fast as the best number of CPU "
-            f"threads (which count the edges left as well), from {figures.ratio(min(faster.values()))} to "
-            f"{figures.ratio(max(faster.values()))} times"
+            f"threads, from {figures.ratio(min(faster.values()))} to {figures.ratio(max(faster.values()))} times; the "
+            "threads' time includes counting, after each round, how many edges are left"
         )
         page.claim(said[1], ours, held(mean > 1))
     else:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench import figures, ranks
 from bench.experiments import pgas_grain
-from bench.experiments.pgas_grain import GRID, VARIANTS
+from bench.experiments.pgas_grain import BIPARTITE, GRID, JUDGED, STENCIL, VARIANTS
 from bench.setting import Setting, Task
-from bench.verdicts import IDEAL, held
 
 if TYPE_CHECKING:
     from bench.report import Page
@@ -30,9 +29,9 @@ METHOD = (
     "of several runs. Bytes and messages are the most that one rank sends. The four variants use one-sided operations "
     "(windows) as the report does; their twins send notices as messages. The default, Suitor, uses shared memory where "
     "all ranks have it, and messages otherwise; both are measured. All give the same matching. The variants run once "
-    "more in both grains, one remote reference each as in the report and many at once, on ranks that share memory and "
+    "more in both grains, single remote references and many at once, on ranks that share memory and "
     "in emulated distributed memory: MPI is told that the ranks of this machine share none, so that all goes by "
-    "messages, at the cost of the loopback."
+    f"messages, at the cost of the loopback. {JUDGED}"
 )
 TWINS = {name: f"{name}:transport=p2p" for name in VARIANTS[2:]}
 MESSAGES = "suitor@mpi:share=false"
@@ -42,7 +41,6 @@ LABELS = {
     **{name: name.partition("@")[0] for name in VARIANTS},
     **{twin: f"{name.partition('@')[0]}, messages" for name, twin in TWINS.items()},
 }
-BIPARTITE, STENCIL = "bipartite, all edges cross", "stencil, METIS"
 GRAPHS = {
     "tiny": {
         GRID: ("grid:rows=16,cols=16", "block"),
@@ -104,7 +102,6 @@ def present(records: list[dict[str, Any]], page: Page) -> None:
     about_grain = [record for record in records if pgas_grain.is_about_grain(record)]
     if plain := [record for record in records if not pgas_grain.is_about_grain(record)]:
         _present(plain, page)
-        _note_distributed(plain, about_grain, page)
     pgas_grain.present(about_grain, page)
     if any(record["result"].get("partitions", {}).get(STENCIL) == "block" for record in records):
         page.note("pymetis was not installed: the stencil is partitioned into blocks instead.")
@@ -123,8 +120,6 @@ def _present(records: list[dict[str, Any]], page: Page) -> None:
     _time_figure(times, page)
     if most > 1:
         _sent_figure([row for row in rows if row["ranks"] == most], most, page)
-        _scaling_claims(times, most, page)
-        _poll_claim(times, page)
     _graph_claim(records, page)
     if most > 1:
         _findings(times, most, page)
@@ -176,71 +171,6 @@ def _sent_figure(rows: list[dict[str, Any]], most: int, page: Page) -> None:
     page.figure(figure, "sent", f"What one of {most} ranks sends, at most. An engine without a mark sends nothing.")
 
 
-def _speedups(times: dict, title: str, most: int) -> dict[str, float]:
-    """How many times as fast as one rank the variants are on the most ranks."""
-    found = times.get(title, {})
-    both = [name for name in VARIANTS if {1, most} <= set(found.get(name, {}))]
-    return {name: found[name][1] / found[name][most] for name in both}
-
-
-def _scaling_claims(times: dict, most: int, page: Page) -> None:
-    """The X1 had shared memory, as ranks on one machine have; the XT4 had not (``pgas_grain.py``)."""
-
-    def some(gain: float) -> bool:
-        return gain > 1
-
-    def well(gain: float) -> bool:
-        return gain > IDEAL * most
-
-    for title, said, is_so in (
-        (GRID, "grid: there is some speedup on the X1", some),
-        (GRID, "grid: it scales well on the X1", well),
-        (BIPARTITE, "bipartite, every edge crosses: there is some speedup on the X1", some),
-        (BIPARTITE, "bipartite: the speedup on the X1 is not ideal", lambda gain: gain < most),
-        (STENCIL, "sparse graph: like the grid, it scales well on the X1", well),
-    ):
-        speedups = _speedups(times, title, most)
-        if not speedups:
-            continue
-        words = ", ".join(f"{label(name)} {speedup:.2f}" for name, speedup in speedups.items())
-        ours = f"{most} ranks are so many times as fast as one: {words}"
-        alone = figures.duration(min(times[title][name][1] for name in speedups))
-        why = f"one rank needs {alone}, and what many gain on so little work their rounds and gets take away again"
-        page.claim(f"{said} (section 7.1)", ours, held(all(map(is_so, speedups.values()))), why)
-
-
-def _note_distributed(plain: list[dict[str, Any]], about_grain: list[dict[str, Any]], page: Page) -> None:
-    """What there is to say of the XT4 where no job had distributed memory."""
-    if not about_grain and max(record["params"]["ranks"] for record in plain) > 1:
-        for said in (pgas_grain.XT4_GRID, pgas_grain.XT4, pgas_grain.BETTER):
-            ours = "the ranks shared one machine's memory; python -m bench pgas --size full emulates distributed memory"
-            page.claim(said, ours, "not tested")
-
-
-def _poll_claim(times: dict, page: Page) -> None:
-    ratios = {}
-    for poll, notify in (VARIANTS[0::2], VARIANTS[1::2]):
-        found = [
-            lines[notify][count] / lines[poll][count]
-            for lines in times.values()
-            if poll in lines and notify in lines
-            for count in lines[poll]
-            if count > 1 and count in lines[notify]
-        ]
-        if found:
-            ratios[poll, notify] = geometric_mean(found)
-    if ratios:
-        words = [
-            f"{label(notify)} takes {ratio:.2f} of the time of {label(poll)}"
-            for (poll, notify), ratio in ratios.items()
-        ]
-        page.claim(
-            "overall, the polling variants perform better than the notifying ones on both machines",
-            f"in the geometric mean over graphs and ranks {' and '.join(words)}",
-            held(min(ratios.values()) > 1),
-        )
-
-
 def _graph_claim(records: list[dict[str, Any]], page: Page) -> None:
     facts: dict[str, dict[str, Any]] = {}
     for record in sorted(records, key=lambda each: each["params"]["ranks"]):
@@ -280,7 +210,7 @@ def _findings(times: dict, most: int, page: Page) -> None:
                 parts.append(f"{min(others) / lines[name][most]:.1f} ({title})")
         if parts:
             words = ", ".join(parts)
-            page.finding(f"{label(name)}: on {most} ranks so many times as fast as the best variant or twin: {words}.")
+            page.finding(f"{label(name)} on {most} ranks, speedup over the best variant or twin: {words}.")
     gains = {
         title: min(lines[ranks.ALONE].values()) / lines["suitor@mpi"][most]
         for title, lines in times.items()
@@ -288,4 +218,4 @@ def _findings(times: dict, most: int, page: Page) -> None:
     }
     if gains:
         words = ", ".join(f"{gain:.2f} ({title})" for title, gain in gains.items())
-        page.finding(f"Against one thread without MPI, {most} ranks of the default are so many times as fast: {words}.")
+        page.finding(f"Speedup of {most} ranks of the default over one thread without MPI: {words}.")

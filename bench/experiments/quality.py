@@ -220,6 +220,14 @@ def _same_finding(small: dict, page: Page) -> None:
     engines_run = {name for rows in small.values() for name in (*SAME, *SAME_ON_GPU) if name in rows}
     if len(engines_run) > 1:
         agree = sum(len(found) == 1 for found in mates)
+        if {"suitor@cpu", "greedy@cpu"} <= engines_run:
+            labels = ", ".join(sorted(engines.label(name) for name in engines_run))
+            page.claim(
+                "if every vertex is the suitor of its heaviest neighbour that has no better offer, Suitor defines the "
+                "same solution as Greedy (slide 4)",
+                f"one and the same matching on {agree} of {len(mates)} graphs, by {labels}",
+                held(agree == len(mates)),
+            )
         page.finding(f"{len(engines_run)} engines give one and the same matching on {agree} of {len(mates)} graphs.")
 
 

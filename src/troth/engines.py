@@ -160,7 +160,7 @@ TRANSFER = Option(
     "what changed goes across by pinned host memory, or from a card's own where MPI is CUDA-aware; auto: where it is",
 )
 
-FINE = "1: one reference each, as in the report"
+FINE = "1: each by itself"
 POLL = {"batch": Option(0, whole(0, MOST, text=True), f"remote words read at once; 0: all; {FINE}")}
 NOTIFY = {
     "transport": Option("rma", one_of("rma", "p2p"), "notices by one-sided operations, or as messages"),

@@ -68,13 +68,15 @@ def test_files_under_the_papers_rule(tmp_path):
         "%%MatrixMarket matrix coordinate real general\n4 4 5\n1 1 9\n1 2 -3\n2 1 2\n2 3 0\n3 4 1\n"
     )
     (tmp_path / "b.graph").write_text("3 2\n2\n1 3\n2\n")
+    (tmp_path / "c.csv").write_text("1 0 2.0\n0 1 2.0\n2 2 1.0\n2 1 5.0\n")
     (tmp_path / "notes.txt").write_text("no graph\n")
     setting = Setting(size="tiny", folders=[tmp_path], graphs=["file"])
-    assert [each.name for each in setting.instances] == ["a.mtx", "b.graph"]
-    a, b = setting.load("a.mtx"), setting.load("b.graph")
+    assert [each.name for each in setting.instances] == ["a.mtx", "b.graph", "c.csv"]
+    a, b, c = setting.load("a.mtx"), setting.load("b.graph"), setting.load("c.csv")
     assert (a.n, a.m, sorted(a.weights.tolist())) == (4, 2, [1, 1, 3, 3])  # loop and zero gone, larger direction
     assert b.m == 2
+    assert (c.n, c.m, sorted(c.weights.tolist())) == (3, 2, [2, 2, 5, 5])  # a list of edges: both directions, a loop
     assert len(set(b.weights.tolist())) == 2  # a pattern: random weights
     assert str(tmp_path) not in setting.instances[0].origin
-    with pytest.raises(troth.TrothError, match="no MatrixMarket or METIS file"):
+    with pytest.raises(troth.TrothError, match="no MatrixMarket file, METIS file or list of edges"):
         catalogue.of_folder(tmp_path.parent / tmp_path.name / "..")

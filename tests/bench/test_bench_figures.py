@@ -37,7 +37,15 @@ def test_performance_profile(styled):
     assert [share("a", x) for x in (1, 2, 4)] == [0.5, 0.5, 1.0]
     assert [share("b", x) for x in (1, 2, 4)] == [0.5, 1.0, 1.0]
     assert share("c", 32) == 0.5  # what an engine lacks counts as never
+    assert file_marks.WORDS not in lines
     assert not figures.crowded(figure)
+
+
+def test_performance_profiles_ring_files(styled):
+    _, ax = figures.new()
+    figures.performance_profile(ax, {"a": {"g.mtx": 2.0, "h": 1.0}, "b": {"g.mtx": 1.0, "h": 3.0}})
+    rings = [line.get_data() for line in ax.get_lines() if line.get_label() == file_marks.WORDS]
+    assert [(list(x), list(y)) for x, y in rings] == [([2.0], [1.0]), ([1.0], [0.5])]
 
 
 def test_sorted_curves_in_the_order_of_one(styled):

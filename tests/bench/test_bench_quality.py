@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from undrawn import Undrawn
 
 from bench import peers
 from bench.experiments import quality
@@ -50,3 +51,10 @@ def test_families_can_be_chosen():
     tasks = quality.tasks(Setting(size="tiny", graphs=["road"], engines=["suitor@cpu"]))
     assert {task.params["family"] for task in tasks} == {"road"}
     assert {task.engine for task in tasks} == {"suitor@cpu"}
+
+
+@pytest.mark.parametrize(("mates", "verdict"), [("a", "held"), ("b", "not held")])
+def test_suitor_is_compared_with_greedy(mates, verdict):
+    page = Undrawn("quality")
+    quality._same_finding({"road": {"suitor@cpu": {"mates": "a"}, "greedy@cpu": {"mates": mates}}}, page)
+    assert page.verdicts("same solution as Greedy") == [verdict]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from undrawn import Undrawn
 
 import troth
 from bench import experiments
@@ -84,3 +85,13 @@ def test_model_of_several_cards():
     rows[2]["bytes"] = 450_000_000  # of the grid: a millisecond over NVLink
     assert cards_on_paper(rows)[0]["on paper, ms"] == pytest.approx(7)
     assert cards_on_paper(rows[3:]) == []  # what a round costs is not known
+
+
+@pytest.mark.parametrize(("nosync", "verdict"), [(0.5, "held"), (2.0, "not held")])
+def test_a_warp_a_vertex_is_judged_against_a_thread(nosync, verdict):
+    page = Undrawn("gpu-engines")
+    gpu.engines_judge([{"graph": "a", "plain": 1.0, "nosync": nosync}, {"graph": "b", "plain": 1.0}], page)
+    assert page.verdicts("a warp that reads the row") == [verdict]
+    assert f"takes {nosync:.2f} times as long" in page.claims[0]["measured"]
+    gpu.engines_judge([], page)
+    assert len(page.claims) == 1

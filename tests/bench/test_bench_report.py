@@ -8,13 +8,16 @@ import re
 import pytest
 
 import troth
-from bench import experiments, machine, report, verdicts
+from bench import claims, experiments, machine, report, verdicts
 from bench.store import FILE, Store, identity
+
+ON_GPU = ("balance", "devices-choice", "mpi-cards")  # beside those that are named so
 
 
 def able() -> list[str]:
     """The experiments that this machine can run: without a GPU there are no answers about one."""
-    return [name for name in experiments.names() if machine.gpu() or "gpu" not in name.split("-")]
+    names = experiments.names()
+    return [name for name in names if machine.gpu() or ("gpu" not in name.split("-") and name not in ON_GPU)]
 
 
 def few(store: Store) -> Store:
@@ -111,9 +114,24 @@ def test_rule_of_the_verdicts_is_in_the_report(tiny):
 
 
 def test_claims_are_kept_for_the_page(tiny):
-    claims = json.loads((tiny.folder / "claims.json").read_text(encoding="utf-8"))
-    assert claims
-    assert all(claim["verdict"] in report.VERDICTS for claim in claims)
+    found = json.loads((tiny.folder / "claims.json").read_text(encoding="utf-8"))
+    assert found
+    assert all(claim["verdict"] in report.VERDICTS for claim in found)
+
+
+def test_page_of_claims_names_what_a_gpu_has_not_tested_and_how_claims_are_judged():
+    def claim(machine: str, verdict: str) -> dict[str, str]:
+        return {"experiment": "pgas", "machine": machine, "paper": "p", "measured": "m", "verdict": verdict}
+
+    small, large = "AMD EPYC, 2 cores", "Intel, 16 cores, H200"
+    for first, second, shown in (
+        ("held", "not tested", 2),
+        ("not tested", "held", 1),
+        ("not tested", "not tested", 1),
+    ):
+        assert len(claims.shown([claim(small, first), claim(large, second)])) == shown
+    assert claims.shown([claim(small, "not tested")])
+    assert "single references" in claims.page([claim(small, "held")])
 
 
 def test_what_could_not_be_measured_is_named(tiny, tmp_path):

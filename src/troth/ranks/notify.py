@@ -12,7 +12,8 @@ does without windows: a notice carries the word of the one because of whom it is
 since nobody can look whether it is needed.
 
 Grain: a batch of vertices is worked off at once, its remote words are read and its notices are posted in bulk. With
-``batch=1`` it is one vertex, and each remote word and each notice goes by itself, as the report's references do.
+``batch=1`` it is one vertex, and each remote word and each notice goes by itself. So do the report's words, and the
+notices of its async-notify; its sync-notify posts them in bulk.
 """
 
 from __future__ import annotations

@@ -19,10 +19,12 @@ Reference: A. Thorsen and P. Merkey, CS-TR-10-02, Michigan Technological Univers
 
 Departures: (a) a candidate of u is unmatched *or matched with u*; (b) mate and matched are one word, and a remote mate
 is read after mate_u was published: if it is matched elsewhere, u looks again; (c) the shared set S is a sum over the
-ranks. myV is worked off in batches, so that remote words are read in bulk; ``batch=1`` is the report's grain. What
-finds no room in an owner's queue stays prepared for the next round. Words are published and read between the same two
-barriers, hence by accumulate operations; a notice goes by a plain put into a slot that was reserved for it.
-``transport=p2p`` sends the notices as messages, with the words that they are about (``notify.py``).
+ranks. myV is worked off in batches, so that remote words are read in bulk, and all notices that are prepared for an
+owner go into its queue at once, as in the report. With ``batch=1`` every remote word is read by itself, as in the
+report, but every notice is posted by itself, too, which the report does in async-notify alone. What finds no room in an
+owner's queue stays prepared for the next round. Words are published and read between the same two barriers, hence by
+accumulate operations; a notice goes by a plain put into a slot that was reserved for it. ``transport=p2p`` sends the
+notices as messages, with the words that they are about (``notify.py``).
 
 Invariant: an unmatched vertex that is not in myV wants a neighbour that is unmatched, or a notice about it is prepared
 or in a queue.
