@@ -45,7 +45,7 @@ class Labels(NamedTuple):
 
 def new_labels(n: int) -> Labels:
     """Room for so many vertices, none of which has a label."""
-    label, (place, alone) = np.empty(n, np.int32), np.empty((2, n), np.uint8)
+    label, place, alone = (np.empty(n, kind) for kind in (np.int32, np.uint8, np.bool_))
     return Labels(label, place, alone, np.zeros(n, np.int32), np.zeros(n, np.uint32))
 
 
@@ -214,25 +214,27 @@ def is_first(labels, v):
 
 
 @kernel
-def count_first(worker, cursor, chunk, labels, counts):
-    """counts[b] = how many vertices of chunk b are the first of their cluster."""
+def count_first(worker, cursor, chunk, labels, firsts, sizes):
+    """firsts[b] = how many vertices of chunk b are the first of their cluster, sizes[b] = how many those have."""
     for start, stop in chunks(cursor, chunk, len(labels.label)):
-        count = 0
+        count = size = 0
         for v in range(start, stop):
-            count += is_first(labels, v)
-        counts[start // chunk] = count
+            first = is_first(labels, v)
+            count += first
+            size += labels.members[np.uint64(labels.label[v])] if first else 0
+        firsts[start // chunk], sizes[start // chunk] = count, size
 
 
 @kernel
-def number_labels(worker, cursor, chunk, labels, blocks, number, starts):
-    """number[r] = the coarse vertex of label r, in the order of first members; starts[c + 1] = its size."""
+def number_labels(worker, cursor, chunk, labels, firsts, sizes, number, starts):
+    """number[r] = the coarse vertex of label r, in the order of first members; its members begin at starts[c]."""
     for start, stop in chunks(cursor, chunk, len(labels.label)):
-        c = blocks[start // chunk]
+        c, at = firsts[start // chunk], sizes[start // chunk]
         for v in range(start, stop):
             if is_first(labels, v):
                 r = np.uint64(labels.label[v])
-                number[r] = c
-                starts[c + 1] = labels.members[r]
+                number[r], starts[c] = c, at
+                at += labels.members[r]
                 c += 1
 
 
@@ -361,12 +363,14 @@ def _split(
 def _number(labels: Labels, joined: int, threads: int) -> Groups:
     """The clusters of vertices that have equal labels, numbered by their first members."""
     n = len(labels.label)
-    blocks = np.zeros(-(-n // coarsen.BLOCK) + 1, np.int64)
-    in_blocks(count_first, n, threads, labels, blocks[1:])
-    np.cumsum(blocks, out=blocks)
-    number, starts = np.empty(n, np.int32), np.zeros(blocks[-1] + 1, np.int64)
-    in_blocks(number_labels, n, threads, labels, blocks, number, starts)
-    np.cumsum(starts, out=starts)
+    before = np.zeros(
+        (2, -(-n // coarsen.BLOCK) + 1), np.int64
+    )  # first members, and members of these, of earlier blocks
+    in_blocks(count_first, n, threads, labels, *before[:, 1:])
+    np.cumsum(before, axis=1, out=before)
+    number, starts = np.empty(n, np.int32), np.empty(before[0, -1] + 1, np.int64)
+    starts[-1] = n
+    in_blocks(number_labels, n, threads, labels, *before, number, starts)
     groups = Groups(np.empty(n, np.int32), starts, np.empty(n, np.int32), joined)
     in_blocks(list_members, n, threads, labels, number, groups)
     return groups
