@@ -12,6 +12,7 @@ import numpy as np
 
 from troth.kernels.atomics import fetch_add
 from troth.kernels.jit import kernel
+from troth.kernels.team import APART
 
 CHUNK = 2048  # the largest chunk that ``chunk_size`` makes
 
@@ -34,7 +35,7 @@ def new_queue(capacity: int, items: np.ndarray | None = None) -> VertexQueue:
 
 def new_batches(threads: int, kinds: int = 1) -> np.ndarray:
     """``batches[kind, worker]``: room for a chunk of pairs, and some more that is written but not counted."""
-    return np.empty((kinds, threads, 2 * CHUNK + 16), np.int32)
+    return np.empty((kinds, threads, 2 * CHUNK + 16 + APART // 4), np.int32)
 
 
 @kernel
