@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from corpus import on_corpus, order_of
-from emulation import FakeMemory, emulated, fake_cupy
+from emulation import FakeMemory, OutOfMemoryError, emulated, fake_cupy
 from outcomes import refusal
 
 import troth
@@ -229,7 +229,7 @@ def card(monkeypatch):
         runtime.getDeviceCount, runtime.memGetInfo = lambda: 1, lambda: (free, 2 * free)
         runtime.CUDARuntimeError = RuntimeError
         cuda = SimpleNamespace(**{**vars(fake_cupy.cuda), "runtime": runtime, "Device": Device})
-        cuda.memory = SimpleNamespace(OutOfMemoryError=MemoryError)
+        cuda.memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
         pool = SimpleNamespace(free_bytes=lambda: 0, used_bytes=lambda: 0, get_limit=lambda: 0)
         cupy = SimpleNamespace(cuda=cuda, get_default_memory_pool=lambda: pool)
         monkeypatch.setattr(arrays, "cupy", lambda: cupy)
