@@ -121,6 +121,11 @@ def test_a_rank_that_fails_ends_the_job(how, where, tmp_path):
         assert "troth: rank 1 failed: RuntimeError: an accident" in done.stderr
 
 
+@pytest.mark.parametrize("where", WHERE)
+def test_a_rank_without_a_card_is_told_of_by_all(where):
+    run_job(2, where, "no_card")
+
+
 @gpu
 def test_a_card_that_is_too_small_is_refused_by_all(tmp_path):
     done = launch(2, JOB, "card", "too_small", tmp_path)

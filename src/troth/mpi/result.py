@@ -15,6 +15,7 @@ import numpy as np
 
 from troth.api.proof import Certificate, first_to_reach, prove, why_missed
 from troth.api.request import Request, make_request
+from troth.arrays import need_card
 from troth.contract import Progress, Result
 from troth.cpu.checks import BLOCK
 from troth.engines import RANK_DEVICES
@@ -240,6 +241,9 @@ def certify_parts(graph: DistGraph, mate: np.ndarray) -> Certificate:
 def run_parts(request: Request, graph: DistGraph, comm: Any) -> Result:
     """What the engine finds on a distributed graph; all ranks together."""
     engine = request.engines[0]
+    if engine.device == "mpi+cuda":
+        with agreeing(comm):
+            need_card(engine.device, "mpi")
     order, run = request.order_for(graph), engine.load()
     barrier(comm)
     begin = perf_counter()
