@@ -79,6 +79,10 @@ class OutOfMemoryError(MemoryError):
     """CuPy's."""
 
 
+class CUDARuntimeError(RuntimeError):
+    """CuPy's."""
+
+
 last_made = [0]  # bytes
 
 
@@ -127,6 +131,7 @@ fake_cupy = SimpleNamespace(
             memcpyAsync=lambda target, source, size, kind, stream: ctypes.memmove(target, source, size),
             memcpyHostToDevice=1,
             memcpyDeviceToHost=2,
+            CUDARuntimeError=CUDARuntimeError,
         ),
     ),
     get_default_memory_pool=lambda: SimpleNamespace(free_all_blocks=lambda: None),

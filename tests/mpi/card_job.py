@@ -21,6 +21,7 @@ from job import load_cases, partitions, speaking
 import troth
 from troth import arrays, mpi
 from troth.cli import _mpi, main
+from troth.kernels import feeding
 from troth.mpi import result
 from troth.ranks import cards, part_auction, part_suitor, transfer
 
@@ -45,7 +46,7 @@ def on_cards(where: str, seed: int = 0, aware: bool = False):
         (transfer, "is_cuda_aware", lambda: aware),
     ]
     with ExitStack() as stack:
-        stack.enter_context(emulated(part_auction, part_suitor, cards, transfer, seed=seed))
+        stack.enter_context(emulated(part_auction, part_suitor, cards, transfer, feeding, seed=seed))
         for fake in fakes:
             stack.enter_context(mock.patch.object(*fake))
         yield
@@ -185,6 +186,19 @@ def too_small(comm, where: str, folder: str) -> None:
     if comm.rank == comm.size - 1:
         cupy.get_default_memory_pool().set_limit(size=1 << 16)
     sys.exit(main(["match", "grid:rows=400,cols=400", "--device", MPI_CUDA, "-o", f"{folder}/mates.txt"]))
+
+
+def no_pinned_memory(comm, where: str, folder: str) -> None:
+    """The driver of one rank gives no pinned memory: it says so in one line, and ends the job."""
+    from emulation import CUDARuntimeError, fake_cupy
+
+    def refuse(size: int):
+        raise CUDARuntimeError("out of memory")
+
+    with on_cards(where), ExitStack() as stack:
+        if comm.rank == 1:
+            stack.enter_context(mock.patch.object(fake_cupy.cuda, "alloc_pinned_memory", refuse))
+        sys.exit(main(["match", "grid:rows=12,cols=12", "--device", MPI_CUDA, "-o", f"{folder}/mates.txt"]))
 
 
 def failure(comm, where: str, how: str, folder: str) -> None:
