@@ -371,6 +371,10 @@ def test_windows_are_given_back(ranks):
     run_job(ranks, "windows")
 
 
+def test_windows_grow_where_there_is_room_for_one():
+    run_job(2, "larger_windows")
+
+
 INTERRUPTED = """
 import signal, sys
 from troth.cli import main
