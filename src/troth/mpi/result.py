@@ -193,7 +193,8 @@ def match(
 def free(comm: Any = None) -> None:
     """Give back the shared memory that holds the graph which was matched last; all ranks together.
 
-    That happens anyway when the job ends; and, where it is large, when a graph is loaded and the last one is gone.
+    That happens anyway when the job ends, or its communicator is freed; and, where it is large, when a graph is loaded
+    and the last one is gone.
 
     Parameters
     ----------
