@@ -10,4 +10,4 @@ class TrothError(ValueError):
 
 
 class DeviceMemoryError(TrothError):
-    """The GPU's memory is too small; ``device="auto"`` then takes the CPU."""
+    """A GPU's memory is too small: Suitor then goes on in batches, and else ``device="auto"`` takes the CPU."""

@@ -49,6 +49,11 @@ class Array(np.ndarray):
         assert values.dtype == self.dtype
         self[:] = values
 
+    def sort(self, **more) -> None:
+        """In place, in room that was made for it."""
+        check_room_to_sort(self)
+        super().sort(**more)
+
 
 def array_of(found) -> Array:
     """The array, with CuPy's methods."""
@@ -70,18 +75,49 @@ def fake_stream(non_blocking: bool = False) -> SimpleNamespace:
     return SimpleNamespace(ptr=0, wait_event=lambda event: None, synchronize=lambda: None)
 
 
+class OutOfMemoryError(MemoryError):
+    """CuPy's."""
+
+
+class CUDARuntimeError(RuntimeError):
+    """CuPy's."""
+
+
+last_made = [0]  # bytes
+
+
+def make_empty(shape, dtype) -> Array:
+    """An array filled with a pattern."""
+    last_made[0] = size = int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize
+    return array_of(np.full(size, 0xA5, np.uint8)).view(dtype).reshape(shape)
+
+
+def check_room_to_sort(keys, copied: int = 0) -> None:
+    """The last array that was made is as large as what CuPy takes for a sort (``make_room_to_sort``)."""
+    assert last_made[0] >= 2 * keys.shape[-1] * (8 + copied), "no room was made for a sort"
+    last_made[0] = 0
+
+
+def argsort(keys, **more) -> Array:
+    """As NumPy's, in room that was made for it."""
+    check_room_to_sort(keys, keys.itemsize)
+    return array_of(np.argsort(keys, **more))
+
+
+def lexsort(keys) -> Array:
+    """As NumPy's, in room that was made for it."""
+    check_room_to_sort(keys)
+    return array_of(np.lexsort(keys))
+
+
 fake_cupy = SimpleNamespace(
-    empty=lambda shape, dtype: (
-        array_of(np.full(np.prod(shape, dtype=int) * np.dtype(dtype).itemsize, 0xA5, np.uint8))
-        .view(dtype)
-        .reshape(shape)
-    ),
+    empty=make_empty,
     zeros=lambda shape, dtype: array_of(np.zeros(shape, dtype)),
     full=lambda shape, value, dtype: array_of(np.full(shape, value, dtype)),
     asarray=lambda array: array_of(np.array(array)),
     empty_like=lambda array: array_of(np.empty_like(array)),
-    lexsort=np.lexsort,
-    argsort=np.argsort,
+    lexsort=lexsort,
+    argsort=argsort,
     cumsum=lambda array, **more: array_of(np.cumsum(array, **more)),
     cuda=SimpleNamespace(
         Device=lambda: SimpleNamespace(use=lambda: None),
@@ -90,11 +126,12 @@ fake_cupy = SimpleNamespace(
         alloc_pinned_memory=bytearray,
         get_current_stream=fake_stream,
         get_elapsed_time=lambda start, stop: 0.0,
-        memory=SimpleNamespace(OutOfMemoryError=MemoryError),
+        memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         runtime=SimpleNamespace(
             memcpyAsync=lambda target, source, size, kind, stream: ctypes.memmove(target, source, size),
             memcpyHostToDevice=1,
             memcpyDeviceToHost=2,
+            CUDARuntimeError=CUDARuntimeError,
         ),
     ),
     get_default_memory_pool=lambda: SimpleNamespace(free_all_blocks=lambda: None),

@@ -102,9 +102,20 @@ def test_another_stream():
     """The caller's stream is the one on which kernels run, and its earlier work comes first."""
     cp, graph = cupy(), troth.generate("rmat", scale=14, device="cpu")
     expected = troth.match(graph, device="cpu").mate
-    with cp.cuda.Stream(non_blocking=True):
+    wait = cp.RawKernel(
+        'extern "C" __global__ void wait(long long t) { long long s = clock64(); while (clock64() - s < t) {} }', "wait"
+    )
+    pool, stream = cp.get_default_memory_pool(), cp.cuda.Stream(non_blocking=True)
+    with stream:
+        wait((1,), (1,), (np.int64(1),))
+        troth.match(graph, device="cuda", memory=10**7)  # all is compiled now, and there is pinned memory
         for _ in range(3):
-            cp.zeros(2**26, np.uint8).fill(255)  # memory that the pool gives out again
+            pool.free_all_blocks()
+            before = cp.empty(10**7, np.uint8)  # the one block that the pool has to give out again
+            stream.synchronize()
+            wait((1,), (1,), (np.int64(10**8),))  # some 50 ms, while copying takes few
+            before.fill(255)
+            del before
             assert (troth.match(graph, device="cuda", memory=10**7).mate == expected).all()
 
 

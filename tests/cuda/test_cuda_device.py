@@ -268,6 +268,13 @@ def test_out_of_memory_in_other_words(play):
         raise error
 
 
+def test_out_of_memory_in_a_sort(play):
+    """CuPy raises plain MemoryError there."""
+    play()
+    with pytest.raises(DeviceMemoryError, match=r"too small: more memory is needed and 8\.0 GiB of"), using(0):
+        raise MemoryError("std::bad_alloc: std::bad_alloc")
+
+
 def test_other_errors_pass(play):
     cupy = play()
     for error in (ValueError("x"), KeyboardInterrupt(), TrothError("y")):

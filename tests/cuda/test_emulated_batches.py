@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from corpus import on_corpus, order_of
-from emulation import FakeMemory, emulated, fake_cupy
+from emulation import CUDARuntimeError, FakeMemory, OutOfMemoryError, emulated, fake_cupy
 from outcomes import refusal
 
 import troth
@@ -187,6 +187,31 @@ def test_an_error_of_a_copying_thread_is_raised():
     assert threading.active_count() == before
 
 
+def pinned_up_to(most: int):
+    """The driver gives so many bytes of pinned memory at once, and no more."""
+
+    def allocate(size: int) -> bytearray:
+        if size > most:
+            raise CUDARuntimeError("out of memory")
+        return bytearray(size)
+
+    return mock.patch.object(fake_cupy.cuda, "alloc_pinned_memory", allocate)
+
+
+def test_little_pinned_memory(monkeypatch):
+    """One thread copies, in small pieces."""
+    monkeypatch.setattr(feeding, "SMALL_PIECE", 64)
+    with pinned_up_to(64 * feeding.SLOTS):
+        check(troth.generate("rmat", scale=8, device="cpu"))
+
+
+def test_no_pinned_memory():
+    graph = troth.generate("path", n=100, device="cpu")
+    words = "pinned host memory cannot be had .out of memory.; choose device="
+    with pinned_up_to(0), pytest.raises(DeviceMemoryError, match=words):
+        run(graph, order_of(graph), 10**6)
+
+
 def test_an_interrupt_ends_the_copying():
     graph = troth.generate("grid", rows=50, cols=50, device="cpu")
     order = order_of(graph)
@@ -227,9 +252,8 @@ def card(monkeypatch):
     def start(free: int) -> None:
         runtime = SimpleNamespace(**vars(fake_cupy.cuda.runtime))
         runtime.getDeviceCount, runtime.memGetInfo = lambda: 1, lambda: (free, 2 * free)
-        runtime.CUDARuntimeError = RuntimeError
         cuda = SimpleNamespace(**{**vars(fake_cupy.cuda), "runtime": runtime, "Device": Device})
-        cuda.memory = SimpleNamespace(OutOfMemoryError=MemoryError)
+        cuda.memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
         pool = SimpleNamespace(free_bytes=lambda: 0, used_bytes=lambda: 0, get_limit=lambda: 0)
         cupy = SimpleNamespace(cuda=cuda, get_default_memory_pool=lambda: pool)
         monkeypatch.setattr(arrays, "cupy", lambda: cupy)
@@ -261,6 +285,17 @@ def test_the_card_is_too_small(card, device):
         m = troth.match(graph, device=device)
     assert (m.device, m.mate.tolist()) == ("cuda:0", expected)
     assert m.stats["note"].startswith("in batches, since cuda:0 is too small: the graph needs ")
+
+
+def test_auto_takes_the_cpu_where_there_is_no_pinned_memory(card):
+    graph = troth.generate("rmat", scale=9, device="cpu")
+    card(120_000)
+    with emulated(batches, feeding), pinned_up_to(0):
+        m = troth.match(graph)
+        assert m.device == "cpu"
+        assert m.stats["note"].startswith("on the CPU, since cuda:0 is too small: the graph needs ")
+        assert "cuda:0 is too small" in refusal(troth.match, graph, device="cuda")
+        assert "pinned host memory cannot be had" in refusal(troth.match, graph, device="cuda", memory="120kB")
 
 
 def test_auto_takes_the_cpu_where_copying_takes_longer(card, monkeypatch):
@@ -308,13 +343,15 @@ def test_what_is_no_amount(value):
         amount(value)
 
 
+@pytest.mark.parametrize("pinned", [2**30, 0])
 @pytest.mark.parametrize("kind", [np.uint8, np.int32, np.float64])
-def test_large_arrays_go_there_and_back(kind):
-    """In pieces, of which the last is not full."""
+def test_large_arrays_go_there_and_back(kind, pinned):
+    """In pieces, of which the last is not full; or at once, where there is no pinned memory."""
     rng = np.random.default_rng(1)
     array = rng.integers(0, 200, 3001).astype(kind)
     with (
         emulated(feeding),
+        pinned_up_to(pinned),
         mock.patch.object(feeding, "WORTH_THREADS", 1),
         mock.patch.object(feeding, "PIECE", 1000),
     ):

@@ -70,3 +70,9 @@ def test_rows_of_every_length(make):
     mate[drawn] = drawn[::-1]
     for pairs in (troth.match(graph, device="cpu").mate, mate):
         check(graph, pairs, 3)
+
+
+def test_more_twins_than_a_kernel_sorts(monkeypatch):
+    monkeypatch.setattr(coarsen, "SORTED_IN_KERNEL", 0)
+    graph = star([1 + i % 7 for i in range(300)])
+    check(graph, troth.match(graph, device="cpu").mate)

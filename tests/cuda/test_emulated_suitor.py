@@ -10,7 +10,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from corpus import drawn_with_hub, near_ties, on_corpus, order_of, wide_integers
-from emulation import emulated, on_card
+from emulation import OutOfMemoryError, emulated, fake_cupy, on_card
 from shapes import complete, grid, path
 
 import troth
@@ -94,10 +94,19 @@ def test_unmeasured(little):
         assert (result.counts == {}) == bool(little)
 
 
-def test_without_room_to_begin_anew():
+@pytest.mark.parametrize(
+    ("where", "name", "error"),
+    [
+        pytest.param(suitor, "undecided_edges", OutOfMemoryError, id="for the edges"),
+        pytest.param(presorted, "make_room_to_sort", OutOfMemoryError, id="to sort them"),
+        pytest.param(fake_cupy, "lexsort", MemoryError, id="in the sort"),  # as CuPy 14 says it
+    ],
+)
+def test_without_room_to_begin_anew(where, name, error):
     graph = troth.generate("rmat", scale=8, weights="integers", high=3)
     order = order_of(graph)
-    for name, plan in PLANS.items():
-        with mock.patch.object(suitor, "undecided_edges", side_effect=MemoryError):
+    for plan in PLANS.values():
+        with mock.patch.object(where, name, side_effect=error) as asked:
             result = run(graph, order, plan | NO_PATIENCE)
-        assert result.mates.tolist() == reference.greedy(graph, order).tolist(), name
+        assert asked.called
+        assert result.mates.tolist() == reference.greedy(graph, order).tolist()

@@ -15,12 +15,14 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import count
 from unittest import mock
 
+import pytest
 from job import load_cases, partitions, speaking
 
 import troth
-from troth import mpi
-from troth.api import request
-from troth.cli import main
+from troth import arrays, mpi
+from troth.cli import _mpi, main
+from troth.kernels import feeding
+from troth.mpi import result
 from troth.ranks import cards, part_auction, part_suitor, transfer
 
 TIES = ("hash", "low", "high", "degree")
@@ -39,11 +41,12 @@ def on_cards(where: str, seed: int = 0, aware: bool = False):
         (part_suitor, "using", lambda number: nullcontext()),
         (part_auction, "using", lambda number: nullcontext()),
         (cards, "count_devices", lambda: 1),
-        (request, "need_card", lambda *_: None),
+        (result, "need_card", lambda *_: None),
+        (_mpi, "need_card", lambda *_: None),
         (transfer, "is_cuda_aware", lambda: aware),
     ]
     with ExitStack() as stack:
-        stack.enter_context(emulated(part_auction, part_suitor, cards, transfer, seed=seed))
+        stack.enter_context(emulated(part_auction, part_suitor, cards, transfer, feeding, seed=seed))
         for fake in fakes:
             stack.enter_context(mock.patch.object(*fake))
         yield
@@ -158,6 +161,24 @@ def command_line(comm, where: str, folder: str) -> None:
             assert "needs an MPI that is CUDA-aware" in err
 
 
+def no_card(comm, where: str) -> None:
+    """One rank has no card: all refuse, and on the command line before the graph is read."""
+    fakes = [(arrays, "count_devices", lambda: int(comm.rank != 1))]
+    if where == "emulated":
+        fakes.append((arrays, "cupy", lambda *_: None))
+    graph, part = troth.generate("path", n=9), mpi.from_graph(troth.generate("path", n=9))
+    said = 'rank 1: device="mpi+cuda": there is no CUDA device; choose device="mpi"'
+    with ExitStack() as stack:
+        for fake in fakes:
+            stack.enter_context(mock.patch.object(*fake))
+        for match, given in ((troth.match, graph), (mpi.match, part)):
+            with pytest.raises(troth.TrothError) as refusal:
+                match(given, device=MPI_CUDA)
+            assert str(refusal.value) == said
+        code, _, err = speaking(comm)("match", "no-such-file.mtx", device=MPI_CUDA)
+        assert (code, err) == (2, f"troth: {said}\n"), err
+
+
 def too_small(comm, where: str, folder: str) -> None:
     """One rank's card has no room: all leave with one line, and nothing is written."""
     import cupy
@@ -165,6 +186,19 @@ def too_small(comm, where: str, folder: str) -> None:
     if comm.rank == comm.size - 1:
         cupy.get_default_memory_pool().set_limit(size=1 << 16)
     sys.exit(main(["match", "grid:rows=400,cols=400", "--device", MPI_CUDA, "-o", f"{folder}/mates.txt"]))
+
+
+def no_pinned_memory(comm, where: str, folder: str) -> None:
+    """The driver of one rank gives no pinned memory: it says so in one line, and ends the job."""
+    from emulation import CUDARuntimeError, fake_cupy
+
+    def refuse(size: int):
+        raise CUDARuntimeError("out of memory")
+
+    with on_cards(where), ExitStack() as stack:
+        if comm.rank == 1:
+            stack.enter_context(mock.patch.object(fake_cupy.cuda, "alloc_pinned_memory", refuse))
+        sys.exit(main(["match", "grid:rows=12,cols=12", "--device", MPI_CUDA, "-o", f"{folder}/mates.txt"]))
 
 
 def failure(comm, where: str, how: str, folder: str) -> None:

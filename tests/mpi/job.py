@@ -591,6 +591,58 @@ def windows(comm) -> None:
     node._fits = fits
 
 
+def larger_windows(comm) -> None:
+    """A window that grows is given back before room is asked for: here there is room for one alone."""
+    fits = node._fits
+    for number in (1, 2):
+        here = nodes.nodes_of(comm, number).node
+        node._fits = lambda size, here=here: here.window is None
+        for n in (500, 900):
+            graph = troth.generate("erdos-renyi", n=n, degree=6)
+            m = mpi.match(mpi.from_graph(graph), nodes=number)
+            assert m.whole().tolist() == troth.match(graph, device="cpu", threads=1).mate.tolist()
+            assert here.arrays is not None, (number, n)
+    node._fits = fits
+
+
+def own_communicators(comm) -> None:
+    """What is made for a communicator goes when its user frees it; the others' stay."""
+    from mpi4py import MPI
+
+    graph = troth.generate("erdos-renyi", n=500, degree=6)
+    answer = troth.match(graph, device="cpu", threads=1).mate.tolist()
+    part, mapped = mpi.from_graph(graph, comm=comm), []
+    assert mpi.match(part).whole().tolist() == answer
+    for _ in range(4):
+        own = comm.Dup()
+        parts = [mpi.from_graph(graph, comm=own) for _ in range(3)]
+        for number, some in zip((None, 1, 2), parts, strict=True):
+            assert mpi.match(some, nodes=number).whole().tolist() == answer
+        made = [nodes.nodes_of(own, number).node for number in (None, 1, 2)]
+        assert all(here.window is not None for here in made)
+        own.Free()
+        assert all((here.window, here.comm) == (None, MPI.COMM_NULL) for here in made)
+        mapped.append(len(files_in_memory()))
+    assert len(set(mapped)) == 1, mapped
+    assert nodes.nodes_of(comm).node.window is not None
+    assert mpi.match(part).whole().tolist() == answer
+    alone = MPI.COMM_SELF
+    assert mpi.match(mpi.from_graph(graph, comm=alone)).mate.tolist() == answer
+
+
+def finalized(comm) -> None:
+    """MPI is ended by the program, with windows of all ranks, of one, and of a communicator that was never freed."""
+    from mpi4py import MPI
+
+    graph = troth.generate("erdos-renyi", n=500, degree=6)
+    for own in (comm, MPI.COMM_SELF, comm.Dup()):
+        mpi.match(mpi.from_graph(graph, comm=own))
+    if comm.rank == 0:
+        print("to the end")
+    MPI.Finalize()
+    os._exit(0)
+
+
 def files_in_memory() -> list[str]:
     """What MPICH has in /dev/shm and this process maps; "(deleted)" where it has no name any more."""
     return re.findall(r"/dev/shm/mpich.*", Path("/proc/self/maps").read_text())

@@ -121,6 +121,19 @@ def test_a_rank_that_fails_ends_the_job(how, where, tmp_path):
         assert "troth: rank 1 failed: RuntimeError: an accident" in done.stderr
 
 
+@pytest.mark.parametrize("where", WHERE)
+def test_a_rank_without_a_card_is_told_of_by_all(where):
+    run_job(2, where, "no_card")
+
+
+@pytest.mark.parametrize("where", WHERE[:1])
+def test_no_pinned_memory(where, tmp_path):
+    done = launch(2, JOB, where, "no_pinned_memory", tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "troth: rank 1: 0.0 KiB of pinned host memory cannot be had (out of memory)" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 @gpu
 def test_a_card_that_is_too_small_is_refused_by_all(tmp_path):
     done = launch(2, JOB, "card", "too_small", tmp_path)

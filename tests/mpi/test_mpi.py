@@ -371,6 +371,15 @@ def test_windows_are_given_back(ranks):
     run_job(ranks, "windows")
 
 
+@pytest.mark.parametrize("name", ["own_communicators", "finalized"])
+def test_windows_of_a_communicator_go_with_it(name):
+    run_job(2, name)
+
+
+def test_windows_grow_where_there_is_room_for_one():
+    run_job(2, "larger_windows")
+
+
 INTERRUPTED = """
 import signal, sys
 from troth.cli import main

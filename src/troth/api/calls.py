@@ -88,9 +88,10 @@ def match(
     -----
     The deterministic algorithms reach at least half of the optimum weight, their matching is maximal, and no edge
     outside it is heavier than the matched edges at both of its ends. Suitor looks about 1.5 times at each row on random
-    weights; on a CPU it takes O(m log Delta) at worst, elsewhere O(m Delta). The auction's is maximal and never lighter
-    than the stable one that it merges; where it ends before its ``rounds`` do, it has OPT / ((1 + eps) (1 + slack)) or
-    more in a bipartite graph, and two thirds of that in any other.
+    weights. At worst it takes O(m log Delta) on a CPU, also by ranks that share its memory; on a GPU a sort of the
+    edges and O(m + n log n), where there is room for that; else, and with messages between ranks, O(m Delta). The
+    auction's is maximal and never lighter than the stable one that it merges; where it ends before its ``rounds`` do,
+    it has OPT / ((1 + eps) (1 + slack)) or more in a bipartite graph, and two thirds of that in any other.
 
     With ``maximize=False`` all of this is said of the sum of ``reward - cost``, of which a large reward makes the cost
     a small part. So the auction then begins anew with less ``eps`` until what is not proven is at most ``gap``, 0.02

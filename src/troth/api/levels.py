@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.arrays import arrays_of
+from troth.arrays import arrays_of, make_room_to_sort
 from troth.errors import TrothError
 from troth.graph import Graph
 
@@ -91,6 +91,7 @@ class Level:
 
     def _add_members(self, xp: Any, x: Any) -> Any:
         """Sums over clusters of any size, members in ascending order: first ones, plus second ones, and so on."""
+        make_room_to_sort(xp, len(x), 8)
         by_cluster = xp.argsort(self.map, kind="stable")
         sizes = xp.bincount(self.map, minlength=self.graph.n)
         starts = xp.cumsum(sizes) - sizes

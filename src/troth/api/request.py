@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from troth.arrays import check_room, device_number, is_available, need_card, wait_for_device
+from troth.arrays import check_room, device_number, is_available, wait_for_device
 from troth.contract import Context, Progress
 from troth.engines import ALGORITHMS, LEAST_EPS, RANK_DEVICES, TABLE, Engine, find_engines
 from troth.errors import DeviceMemoryError, TrothError
@@ -130,8 +130,6 @@ def make_request(
         from troth.ranks.job import world
 
         world()
-        if first.device == "mpi+cuda":
-            need_card(first.device, "mpi")
     return Request(device, engines, given, check_ties(ties), check_seed(seed), check_threads(threads))
 
 

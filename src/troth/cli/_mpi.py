@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from troth.api.checking import not_valid
+from troth.arrays import need_card
 from troth.cli._options import Reading, check_output, convert_command, read_options, telling
 from troth.cli._report import Clock, graph_facts, graph_rows, matching_rows, show, show_report, waiting
 from troth.errors import TrothError
@@ -81,6 +82,8 @@ def match_on_ranks(
     with ending_the_job(comm):
         with agreeing(comm):
             request = ask()
+            if request.engines[0].device == "mpi+cuda":
+                need_card(request.engines[0].device, "mpi")
             if output is not None and comm.rank == 0:
                 check_output(output, source=source.name)
                 if is_pairs_file(output):

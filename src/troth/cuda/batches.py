@@ -403,7 +403,7 @@ def _pass(card: Card, batches: list[Batch], context: Context, seconds: dict[str,
             else:
                 more = card.read()["offers"]
             offers += more
-            spent = clock.stop()
+            spent = clock.stop()  # waits for the kernels, so nobody reads the buffer any more
             feeder.release()
             seconds["kernels"] += spent
             seconds["copy"] += max(0.0, perf_counter() - begin - spent)

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.arrays import cupy
+from troth.arrays import cupy, make_room_to_sort
 from troth.cpu.clusters import part_of
 from troth.cuda import joining
 from troth.cuda.coarsen import CONTROL as OF_ROWS
@@ -53,8 +53,9 @@ PROGRAMS: dict[Any, tuple[str, ...]] = {
 
 def _sort(keyed: Any, count: int) -> Any:
     """Listed vertices, which ascend, in the order of their keys."""
-    listed = keyed[: 2 * count].reshape(count, 2)
-    return listed[cupy().argsort(listed[:, 0], kind="stable")]
+    cp, listed = cupy(), keyed[: 2 * count].reshape(count, 2)
+    make_room_to_sort(cp, count, 8)
+    return listed[cp.argsort(listed[:, 0], kind="stable")]
 
 
 class CudaClustering(CudaCoarsening):

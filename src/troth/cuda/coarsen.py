@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from troth.arrays import cupy
+from troth.arrays import cupy, make_room_to_sort
 from troth.graph import Graph
 from troth.kernels.launch import (
     FLOATS,
@@ -163,8 +163,9 @@ def _pair(kernel: Any, graph: Graph, vertices: Any, mate: Any, *given: Any) -> N
     rows = np.int64(count), np.int64(few), vertices, graph.indptr, graph.indices
     launch_meeting(kernel, count * WARP, *rows, *given, memory["keyed"], memory["arrived"], mate)
     if not few:
-        keyed = memory.view("keyed", np.uint64).reshape(count, 2)
-        by_key = cupy().argsort(keyed[:, 0], kind="stable")
+        cp, keyed = cupy(), memory.view("keyed", np.uint64).reshape(count, 2)
+        make_room_to_sort(cp, count, 8)
+        by_key = cp.argsort(keyed[:, 0], kind="stable")
         *_, pair_sorted = load("coarsen", PROGRAMS["pairs"], CONSTANTS)
         launch(pair_sorted, count, np.int64(count), keyed[by_key], mate)
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.arrays import cupy
+from troth.arrays import cupy, make_room_to_sort
 from troth.contract import Context, Result
 from troth.graph import Graph
 from troth.kernels.launch import WORDS, DeviceClock, bits_of, define, launch, load, word_of
@@ -51,8 +51,10 @@ def sorted_ends(graph: Graph, order: Order) -> Any:
     above = cp.cumsum(above)
     keys, ranks = cp.empty(m, bits.dtype), cp.empty(m, np.uint64)
     launch(list_edges, m, np.int32(n), np.int64(m), above, graph.indptr, graph.indices, bits, constants, keys, ranks)
+    make_room_to_sort(cp, m, 8)
     by_rank = cp.argsort(ranks)  # a radix sort
     keys = keys[by_rank]
+    make_room_to_sort(cp, m, keys.itemsize)
     by_weight = cp.argsort(keys, kind="stable")
     ends = cp.empty(m, np.uint64)
     launch(name_ends, m, np.int64(m), by_rank, by_weight, ranks, constants, ends)

@@ -11,8 +11,8 @@ again, twice as far. A chain of any length costs a few walks; where doubling doe
 most twice as long as one that does not end.
 
 Cost: a sort of the 2 m entries, then O(n + m), and O(n log n) where chains are long. Memory: a second copy of the rows
-and 12 bytes a vertex, with long chains 29; while sorting, 32 bytes an entry,
-or 20 where weights have 32 bits or fewer.
+and 12 bytes a vertex, with long chains 29; while sorting, 41 bytes an entry,
+or 29 where weights have 32 bits or fewer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.arrays import cupy
+from troth.arrays import cupy, make_room_to_sort
 from troth.contract import Context, Result
 from troth.graph import Graph
 from troth.kernels.launch import WARP, WORDS, DeviceClock, bits_of, launch, load, word_of
@@ -58,6 +58,7 @@ def sort_rows(graph: Graph, order: Order) -> tuple[Any, Any]:
     [list_keys] = load("presorted", PROGRAMS["sort", word_of(graph.weights)], for_order(order, CONSTANTS))
     rows = (graph.indptr, graph.indices, bits, np.int64(graph.n), np.int64(total))
     launch(list_keys, graph.n * WARP, *rows, as_argument(order), keys)
+    make_room_to_sort(cp, total)
     places = cp.lexsort(keys)
     return graph.indices[places], bits[places]
 

@@ -195,7 +195,7 @@ def _run_fast(graph: Graph, order: Order, context: Context) -> Result:
         try:
             mate, read = _begin_anew(graph, order, context, memory.view("state", np.uint64))
             counts["edges_read"] += read
-        except cp.cuda.memory.OutOfMemoryError:  # slowly, then
+        except MemoryError:  # slowly, then
             memory.clear()
             run_on(chase, 1, state, queue, control)
             run_settle(0, NO_BOUND, NO_BOUND)

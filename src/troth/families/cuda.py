@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from troth.arrays import cupy
+from troth.arrays import cupy, make_room_to_sort
 from troth.families.host import QUADRANTS, SIDE
 from troth.families.weights import EXPONENTIAL, INCREASING, INTEGERS, RULES, TRAP, UNIT, check_fit
 from troth.gate.cuda import edges_to_csr
@@ -79,6 +79,7 @@ def scatter(number: Any, place: Any, seed: np.uint64, n: int, cells: int) -> tup
     keys, points = cp.empty(n, np.uint64), cp.empty(n, np.uint64)
     start = cp.empty(cells * cells + 1, np.int32)
     launch(number, n, np.int64(n), seed, np.int64(cells), keys)
+    make_room_to_sort(cp, n)
     keys.sort()
     launch(place, n, np.int64(n), seed, np.int64(cells), keys, points, start)
     return points, start

@@ -21,10 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from troth.arrays import cupy
+from troth.arrays import cupy, in_gib
+from troth.errors import DeviceMemoryError
 from troth.kernels.team import TICK, available_cores
 
 PIECE = 2**22  # bytes of pinned memory; each costs some 15 microseconds of Python
+SMALL_PIECE = 2**18  # where the driver does not give as much
 SLOTS = 2  # pieces of a thread
 MOST_THREADS = 12  # more do not fill the bus any better
 WORTH_THREADS = 2**25  # bytes of an array; a smaller one is copied by the driver
@@ -35,6 +37,16 @@ class Copy(NamedTuple):
 
     source: np.ndarray  # flat, of uint8
     target: int
+
+
+def pinned_memory(size: int) -> np.ndarray:
+    """So many bytes of pinned memory, or a refusal where the driver gives none."""
+    cp = cupy()
+    try:
+        return np.frombuffer(cp.cuda.alloc_pinned_memory(size), np.uint8, size)
+    except cp.cuda.runtime.CUDARuntimeError as error:
+        words = f"{in_gib(size)} of pinned host memory cannot be had ({error})"
+        raise DeviceMemoryError(f'{words}; choose device="cpu", or free some') from None
 
 
 class Feeder:
@@ -49,6 +61,11 @@ class Feeder:
         self.threads = max(1, min(threads, MOST_THREADS))
         self._batches, self._free = batches, buffers  # batches below _free have a buffer
         self._piece = min(PIECE, max((len(copy.source) for batch in batches for copy in batch), default=1))
+        try:
+            self._pinned = pinned_memory(self._piece * SLOTS * self.threads)
+        except DeviceMemoryError:  # slowly, then
+            self.threads, self._piece = 1, min(SMALL_PIECE, self._piece)
+            self._pinned = pinned_memory(self._piece * SLOTS)
         self._left = [sum(-(-len(copy.source) // self._piece) for copy in batch) for batch in batches]
         self._todo, self._changed = self._pieces(), threading.Condition()
         self._stopped = False
@@ -58,8 +75,6 @@ class Feeder:
         ready = cp.cuda.Event(disable_timing=True)
         ready.record()
         self._stream.wait_event(ready)
-        size = self._piece * SLOTS * self.threads
-        self._pinned = np.frombuffer(cp.cuda.alloc_pinned_memory(size), np.uint8, size)
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="troth-feeder")
 
     def __enter__(self) -> Feeder:
@@ -148,7 +163,7 @@ def send(array: np.ndarray) -> Any:
     try:
         with Feeder([[Copy(source, there.data.ptr)]], 1, available_cores()) as feeder:
             feeder.wait_for(0)
-    except cp.cuda.runtime.CUDARuntimeError:  # there is no pinned memory to be had
+    except DeviceMemoryError:  # there is no pinned memory to be had
         return cp.asarray(array)
     return there
 
@@ -159,10 +174,10 @@ def fetch(array: Any) -> np.ndarray:
     if array.nbytes < WORTH_THREADS:
         return np.asarray(array.get())
     try:
-        memory = cuda.alloc_pinned_memory(threads * PIECE)
-    except cuda.runtime.CUDARuntimeError:  # there is none to be had
+        pinned = pinned_memory(threads * PIECE)
+    except DeviceMemoryError:  # there is none to be had
         return np.asarray(array.get())
-    found, pinned = np.empty(array.shape, array.dtype), np.frombuffer(memory, np.uint8, threads * PIECE)
+    found = np.empty(array.shape, array.dtype)
     target, slots = found.view(np.uint8), pinned.reshape(threads, PIECE)
     device, ready = cuda.Device(), cuda.Event(disable_timing=True)
     ready.record()

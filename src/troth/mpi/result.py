@@ -15,6 +15,7 @@ import numpy as np
 
 from troth.api.proof import Certificate, first_to_reach, prove, why_missed
 from troth.api.request import Request, make_request
+from troth.arrays import need_card
 from troth.contract import Progress, Result
 from troth.cpu.checks import BLOCK
 from troth.engines import RANK_DEVICES
@@ -192,7 +193,8 @@ def match(
 def free(comm: Any = None) -> None:
     """Give back the shared memory that holds the graph which was matched last; all ranks together.
 
-    That happens anyway when the job ends; and, where it is large, when a graph is loaded and the last one is gone.
+    That happens anyway when the job ends, or its communicator is freed; and, where it is large, when a graph is loaded
+    and the last one is gone.
 
     Parameters
     ----------
@@ -240,6 +242,9 @@ def certify_parts(graph: DistGraph, mate: np.ndarray) -> Certificate:
 def run_parts(request: Request, graph: DistGraph, comm: Any) -> Result:
     """What the engine finds on a distributed graph; all ranks together."""
     engine = request.engines[0]
+    if engine.device == "mpi+cuda":
+        with agreeing(comm):
+            need_card(engine.device, "mpi")
     order, run = request.order_for(graph), engine.load()
     barrier(comm)
     begin = perf_counter()

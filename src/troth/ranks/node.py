@@ -149,12 +149,13 @@ class Node:
 
     def _make_room(self, size: int) -> np.ndarray | None:
         """So many bytes that all ranks map, in the window that is there, or in a larger one."""
-        grows = self.window is None or size > len(self.window.memory)
+        grows = self.window is None or size > len(self.window.memory)  # the same for all ranks of the node
+        if grows:
+            self.free()  # first, since the new one may need its room
         wanted = sum_over(self.beside, size if grows and self.comm.rank == 0 else 0)
         if sum_over(self.job, int(grows and self.comm.rank == 0 and not _fits(wanted))):
             return None
-        if self.window is None or grows:
-            self.free()
+        if self.window is None:
             self.window = Window(self.comm, size)
         return self.window.memory
 

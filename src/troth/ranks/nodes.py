@@ -45,6 +45,11 @@ class Nodes:
         self.forget()
         self.node.free()
 
+    def end(self) -> None:
+        """Give back the ranks' communicator too, after which nothing works any more; all ranks together."""
+        self.free()
+        self.node.comm.Free()
+
     def members(self, index: int) -> np.ndarray:
         """The ranks of a node, ascending."""
         return np.flatnonzero(self.of_rank == index)
@@ -112,7 +117,16 @@ def _make_groups(comm: Any, count: int) -> Nodes:
 
 @cache
 def _keyval() -> int:
-    """Under which communicators keep their nodes."""
+    """Under which communicators keep their nodes, which end when a communicator is freed."""
     from mpi4py import MPI
 
-    return MPI.Comm.Create_keyval()
+    return MPI.Comm.Create_keyval(delete_fn=_end_all)
+
+
+def _end_all(comm: Any, _: int, kept: dict[int | None, Nodes]) -> None:
+    """MPI calls this in ``Free`` of a communicator, which its ranks call together; the world's end with the job."""
+    from mpi4py import MPI
+
+    if not MPI.Is_finalized() and comm != MPI.COMM_WORLD:
+        for nodes in dict.fromkeys(kept.values()):  # one may be there twice; in the same order on all ranks
+            nodes.end()

@@ -165,6 +165,7 @@ class Rounds:
         words = memory["state"], memory["known"], memory["found"], memory["control"]
         count_changed((int(self.part.tiles[-1]),), (BLOCK,), (self.items, *words))
         number_tiles((1,), (SCAN,), (self.items, memory["found"], memory["begins"], memory["counts"]))
+        # The host waits for all kernels before: what came in the last round has been taken, and its room is free.
         return memory.view("counts", np.int64).get()
 
     def pack(self, values: Any) -> None:

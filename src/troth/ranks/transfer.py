@@ -15,6 +15,7 @@ import numpy as np
 
 from troth.arrays import cupy
 from troth.errors import TrothError
+from troth.kernels.feeding import pinned_memory
 from troth.ranks.exchange import Neighbourhood, PendingExchange, PointToPoint
 from troth.ranks.graph import DistGraph
 
@@ -116,4 +117,4 @@ class DirectCarrier(Carrier):
 
 def _pinned(size: int) -> np.ndarray:
     """So many 32-bit numbers in pinned memory."""
-    return np.frombuffer(cupy().cuda.alloc_pinned_memory(max(4 * size, 4)), np.uint32, size)
+    return pinned_memory(max(4 * size, 4)).view(np.uint32)[:size]
