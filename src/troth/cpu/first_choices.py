@@ -11,11 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.cpu.offers import GROUP, NONE
+from troth.kernels.bits import two_largest
 from troth.kernels.jit import inlined
 from troth.kernels.team import worker_rows
 from troth.order import ONE, PRIORITY_BITS, prefix, priority
 
 TILE = np.uint64(4096)  # keys made at a time
+LONG = np.uint64(8)  # keys from which vectors pay
 NEAR = np.uint64(2**15)  # ids this close are likely to share the cache
 
 
@@ -59,6 +61,9 @@ def _make_keys(rows, order, classes, start, stop, keys):
 @inlined
 def best_two(keys, start, stop, best, second):
     """The two largest of ``best``, ``second`` and some keys."""
+    if stop - start >= LONG:
+        most, more = two_largest(keys, start, stop)
+        return max(best, most), max(max(second, more), min(best, most))
     for i in range(start, stop):
         key = keys[i]
         second = max(second, min(best, key))

@@ -1,12 +1,14 @@
-"""Two vector and bit instructions for compiled kernels that Numba has no name for."""
+"""Vector and bit instructions for compiled kernels that Numba has no name for."""
 
 from __future__ import annotations
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 32  # keys that ``count_below`` looks at
+WIDE = 8  # keys that ``two_largest`` looks at together
 
 
 @intrinsic
@@ -34,3 +36,64 @@ def count_below(typingctx, keys, limit):
         return builder.zext(builder.ctpop(below), ir.IntType(64))
 
     return types.uint64(keys, types.uint32), codegen
+
+
+@intrinsic
+def two_largest(typingctx, keys, start, stop):
+    """The two largest of the uint64 keys[start:stop], or 0; the array has as many more as vectors have lanes.
+
+    Every lane keeps its own two, ``second = max(second, min(best, key)); best = max(best, key)``, and in the end lanes
+    are joined by the same rule.
+    """
+
+    def codegen(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        word, row = ir.IntType(64), ir.VectorType(ir.IntType(64), WIDE)
+        first, count = builder.gep(array.data, [args[1]]), builder.sub(args[2], args[1])
+        whole = builder.and_(count, word(-WIDE))
+        best, second = (cgutils.alloca_once_value(builder, ir.Constant(row, [0] * WIDE)) for _ in range(2))
+
+        def load(at):
+            return builder.load(builder.bitcast(builder.gep(first, [at]), row.as_pointer()), align=8)
+
+        with cgutils.for_range_slice(builder, word(0), whole, word(WIDE)) as (at, _):
+            largest = _join(builder, (builder.load(best), builder.load(second)), (load(at),))
+            builder.store(largest[0], best)
+            builder.store(largest[1], second)
+        inside = builder.icmp_unsigned(
+            "<", ir.Constant(row, [*range(WIDE)]), _splat(builder, builder.sub(count, whole))
+        )
+        last = builder.select(inside, load(whole), ir.Constant(row, [0] * WIDE))
+        largest = _join(builder, (builder.load(best), builder.load(second)), (last,))
+        lanes = WIDE
+        while lanes > 1:
+            lanes //= 2
+            low, high = (_numbers(base, lanes) for base in (0, lanes))
+            halves = ([builder.shuffle_vector(x, x, some) for x in largest] for some in (low, high))
+            largest = _join(builder, *halves)
+        zero = ir.IntType(32)(0)
+        return context.make_tuple(builder, signature.return_type, [builder.extract_element(x, zero) for x in largest])
+
+    return types.UniTuple(types.uint64, 2)(keys, types.uint64, types.uint64), codegen
+
+
+def _join(builder, mine, other):
+    """The two largest of (best, second), lane by lane, and of one or two more; the second is never above the best."""
+    best, second = mine
+    second = _pick(builder, ">", second, _pick(builder, "<", best, other[0]))
+    return _pick(builder, ">", best, other[0]), _pick(builder, ">", second, other[1]) if other[1:] else second
+
+
+def _pick(builder, relation, x, y):
+    return builder.select(builder.icmp_unsigned(relation, x, y), x, y)
+
+
+def _splat(builder, word):
+    """A vector of so many times the same word."""
+    vector = builder.insert_element(ir.Constant(ir.VectorType(word.type, WIDE), ir.Undefined), word, ir.IntType(32)(0))
+    return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), WIDE), [0] * WIDE))
+
+
+def _numbers(first, count):
+    """The numbers first, first + 1, ... as lanes to choose."""
+    return ir.Constant(ir.VectorType(ir.IntType(32), count), [*range(first, first + count)])
