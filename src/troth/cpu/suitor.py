@@ -316,8 +316,10 @@ def visiting_order(rows: Rows, order: Order) -> tuple[bool, bool]:
 
     An offer to a vertex that has had its turn mostly stands or fails for good; one to a vertex whose turn is to come
     may be displaced. So the side where most of those asked have their best neighbour goes first: the upper one on a
-    path of increasing weights, or where equal weights are tied by ``ties="high"``.
+    path of increasing weights, or where equal weights are tied by ``ties="high"``. In a small graph nobody is asked.
     """
     n = len(rows.indptr) - 1
+    if n < ASKED:
+        return False, False
     below, above = ask_directions(rows, order, max(ONE_OF, n // ASKED))
     return 5 * below < 4 * above, 8 * min(below, above) < below + above

@@ -24,7 +24,7 @@ from numba import typeof
 
 from troth import rows, units
 from troth.cpu import prices
-from troth.kernels import atomics, team
+from troth.kernels import atomics, bits, team
 
 PARTS = "troth.cpu."  # modules of engines and of their steps
 
@@ -73,6 +73,7 @@ ALONE: dict[Any, Callable] = {
     atomics.fetch_add: _add,
     atomics.fetch_max: _greatest,
     atomics.prefetch: lambda array, index: None,
+    bits.two_largest: lambda keys, start, stop: tuple(np.sort(keys[start:stop])[:-3:-1]),
     prices.value_of: _by_type(prices._value_of),
     prices.price_of: _by_type(prices._price_of),
     units.units_up: _by_type(units._units_up),
