@@ -65,10 +65,8 @@ FEW = 8  # mean degree up to which branches cost more than memory does: ``suitor
 CROWDED = 16  # graphs of equal weights that have more than such a part of all edges are one thread's work
 MOST_LOOKS = 5  # times the entries of the graph that are read before the rows are sorted
 CHUNK = 2**17  # entries of the rows that a thread takes at a time: most neighbours in a mesh are then its own
-ASKED, ONE_OF = (
-    1024,
-    64,
-)  # vertices that are asked which way their best neighbour lies: at most so many, and one of so many
+ASKED = 1024  # vertices, about, that are asked which way their best neighbour lies
+ONE_OF = 64  # and at most one of so many
 
 
 # ---- kernels ----
@@ -319,7 +317,7 @@ def visiting_order(rows: Rows, order: Order) -> tuple[bool, bool]:
     path of increasing weights, or where equal weights are tied by ``ties="high"``. In a small graph nobody is asked.
     """
     n = len(rows.indptr) - 1
-    if n < ASKED:
+    if len(rows.indices) <= SMALL:
         return False, False
     below, above = ask_directions(rows, order, max(ONE_OF, n // ASKED))
     return 5 * below < 4 * above, 8 * min(below, above) < below + above
