@@ -10,11 +10,12 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
 import scipy.io
-from corpus import TIES, ULP, build, corpus, exact_weight, graphs, on_corpus, order_of, read_real
+from corpus import CORPUS, DTYPES, TIES, ULP, build, corpus, exact_weight, graphs, order_of, read_real
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ from troth.graph import Graph
 from troth.kernels import team
 
 THREADS = (1, 2, 3, 8)
+WIDE = [dtype for dtype in DTYPES if np.dtype(dtype).itemsize > 2]
 
 # Options worth a case of their own, by the option's name; the case without options comes first.
 VARIANTS = {
@@ -43,17 +45,36 @@ VARIANTS = {
 }
 
 
-def cases(wanted=lambda engine: True) -> pytest.MarkDecorator:
-    """Parametrise by (engine, options)."""
-    params = []
+def params(wanted=lambda engine: True) -> list:
+    """Each (engine, options)."""
+    found = []
     for engine in TABLE:
         if engine.on_ranks or not wanted(engine):
             continue
         marks = [pytest.mark.gpu] if engine.device == "cuda" else []
         for options in [{}, *(one for name in engine.options for one in VARIANTS.get(name, []))]:
             words = [engine.algorithm, engine.device, *(f"{name}={value}" for name, value in options.items())]
-            params.append(pytest.param(engine, options, marks=marks, id="-".join(words)))
-    return pytest.mark.parametrize(("engine", "options"), params)
+            found.append(pytest.param(engine, options, marks=marks, id="-".join(words)))
+    return found
+
+
+def cases(wanted=lambda engine: True) -> pytest.MarkDecorator:
+    """Parametrise by (engine, options)."""
+    return pytest.mark.parametrize(("engine", "options"), params(wanted))
+
+
+def cases_on(name: str, values: dict, narrow: set[str]) -> pytest.MarkDecorator:
+    """Parametrise by a graph, or its name, and (engine, options); ``narrow``: whose weights have one byte or two.
+
+    On a CPU engines are compiled anew for these, so all but Suitor meet them in slow tests.
+    """
+    found = []
+    for (key, value), param in product(values.items(), params()):
+        engine, options = param.values
+        left = key in narrow and engine.device == "cpu" and (engine.algorithm, options) != ("suitor", {})
+        marks = [*param.marks, pytest.mark.slow] if left else param.marks
+        found.append(pytest.param(value, engine, options, marks=marks, id=f"{key}-{param.id}"))
+    return pytest.mark.parametrize((name, "engine", "options"), found)
 
 
 def thread_counts(engine: Engine) -> tuple[int, ...]:
@@ -96,8 +117,10 @@ def expected(engine: Engine, options: dict, graph: Graph, ties: str = "hash", se
 # ---- small graphs ----
 
 
-@every_engine
-@on_corpus
+SMALL = {name: make() for name, make in CORPUS}
+
+
+@cases_on("graph", SMALL, {name for name, graph in SMALL.items() if graph.weights.itemsize < 4})
 def test_corpus(graph, engine, options, monkeypatch):
     for ties in tie_rules(engine, graph):
         answer = expected(engine, options, graph, ties)
@@ -109,8 +132,8 @@ def test_corpus(graph, engine, options, monkeypatch):
 
 @every_engine
 @settings(max_examples=40)
-@given(graphs(), st.sampled_from(TIES), st.integers(0, 2**64 - 1), st.sampled_from(THREADS))
-def test_random_graphs_of_all_weight_types(engine, options, graph, ties, seed, threads):
+@given(graphs(dtypes=WIDE), st.sampled_from(TIES), st.integers(0, 2**64 - 1), st.sampled_from(THREADS))
+def test_random_graphs(engine, options, graph, ties, seed, threads):
     ties = ties if ties in tie_rules(engine, graph) else "hash"
     assert mates(engine, options, graph, ties, seed, threads) == expected(engine, options, graph, ties, seed)
 
@@ -118,9 +141,9 @@ def test_random_graphs_of_all_weight_types(engine, options, graph, ties, seed, t
 @pytest.mark.slow
 @every_engine
 @settings(max_examples=40)
-@given(graphs(), st.integers(0, 2**64 - 1), st.sampled_from(THREADS))
-def test_ties_by_degree_with_all_weight_types(engine, options, graph, seed, threads):
-    assert mates(engine, options, graph, "degree", seed, threads) == expected(engine, options, graph, "degree", seed)
+@given(graphs(), st.sampled_from(TIES), st.integers(0, 2**64 - 1), st.sampled_from(THREADS))
+def test_random_graphs_of_all_weight_types(engine, options, graph, ties, seed, threads):
+    assert mates(engine, options, graph, ties, seed, threads) == expected(engine, options, graph, ties, seed)
 
 
 @cases(lambda engine: engine.algorithm == "auction")
@@ -187,8 +210,7 @@ def answer_of(name: str, ties: str, engine: Engine, options: dict) -> list[int]:
     return medium_answer(name, ties, (engine.algorithm, engine.device), tuple(options.items()))
 
 
-@every_engine
-@pytest.mark.parametrize("name", MEDIUM)
+@cases_on("name", {name: name for name in MEDIUM}, {"complete-uint8"})
 def test_medium_graphs(name, engine, options):
     for ties, threads in (("hash", 1), ("hash", 4), ("low", 2), ("high", 3), ("degree", 2)):
         if ties not in tie_rules(engine, medium(name)):

@@ -40,16 +40,29 @@ def need_card(device: str, other: str) -> None:
     """Refuse where there is no GPU for what was asked for; ``other`` can be chosen instead."""
     cupy(device, other)
     if not count_devices():
-        raise TrothError(f'device="{device}": there is no CUDA device; choose device="{other}"')
+        raise TrothError(_no_device(f'"{device}"', other))
 
 
 def count_devices() -> int:
     """How many GPUs CuPy sees; an error where CuPy is missing."""
+    return _seen()[0]
+
+
+def _seen() -> tuple[int, str]:
+    """How many GPUs CuPy sees, and why there is none, where the driver says so."""
     cp = cupy()
     try:
-        return cp.cuda.runtime.getDeviceCount()
-    except cp.cuda.runtime.CUDARuntimeError:  # no driver, or none of its devices is visible
-        return 0
+        return cp.cuda.runtime.getDeviceCount(), ""
+    except cp.cuda.runtime.CUDARuntimeError as error:  # no driver, or an old one, or none of its devices is visible
+        return 0, str(error)
+
+
+def _no_device(asked: str, other: str) -> str:
+    """What is said where there is no GPU; the remedy, too, where the driver is too old for this CuPy."""
+    reason = _seen()[1]
+    remedy = f"{INSTALL}, or " if "InsufficientDriver" in reason else ""
+    words = f" ({reason})" if reason and "NoDevice" not in reason else ""
+    return f'device={asked}: there is no CUDA device{words}; {remedy}choose device="{other}"'
 
 
 @cache
@@ -70,7 +83,7 @@ def device_number(device: str, default: int | None = None) -> int:
         raise TrothError(f"device={device!r} is not known: choose cpu, cuda or cuda:1")
     count = count_devices()
     if not count:
-        raise TrothError(f'device={device!r}: there is no CUDA device; choose device="cpu"')
+        raise TrothError(_no_device(repr(device), "cpu"))
     if not colon:
         return cupy().cuda.Device().id if default is None else default
     if not text.isdecimal() or int(text) >= count:
@@ -137,9 +150,11 @@ def using(number: int) -> Iterator[None]:
         try:
             yield
         except MemoryError as error:  # CuPy's own derives from it, and a sort of CuPy's raises it as it is
+            if packages_of(error)[0] == "numpy":  # the host's memory is what is short
+                raise
             asked = re.search(r"allocating ([\d,]+) bytes", str(error))
             need = f"{in_gib(int(asked[1].replace(',', '')))} more" if asked else "more memory"
-            raise _too_small(number, f"{need} is needed", *room()) from None
+            raise _too_small(number, f"{need} is needed", *_room_on(number)) from None
 
 
 def wait_for_device(number: int) -> None:
@@ -168,10 +183,26 @@ def room() -> tuple[int, int]:
     return max(0, min(free, limit - pool.used_bytes()) if limit else free), total
 
 
+def largest_piece() -> int:
+    """Bytes that can be had in one piece on the current device, after CuPy's pool has given back what it can."""
+    pool = cupy().get_default_memory_pool()
+    pool.free_all_blocks()
+    return max(0, room()[0] - pool.free_bytes())  # what the pool still has are gaps between blocks in use
+
+
+def _room_on(number: int) -> tuple[int, int]:
+    """What ``room`` finds on a device, or a refusal where it cannot be used: others hold all of it, or one alone."""
+    cp = cupy()
+    try:
+        with cp.cuda.Device(number):
+            return room()
+    except cp.cuda.runtime.CUDARuntimeError as error:
+        raise DeviceMemoryError(f'cuda:{number} cannot be used ({error}); choose device="cpu", or free it') from None
+
+
 def check_room(number: int, need: int, what: str) -> None:
-    """Refuse before any work what cannot fit; ``need`` in bytes."""
-    with cupy().cuda.Device(number):
-        free, total = room()
+    """Refuse before any work what cannot fit, and a device that cannot be used; ``need`` in bytes."""
+    free, total = _room_on(number)
     if need > free:
         raise _too_small(number, f"{what} needs {in_gib(need)}", free, total)
 

@@ -24,7 +24,7 @@ def least(graph: Graph, ties: str = "hash") -> int:
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            batches.plan_memory(graph, order, middle)
+            batches.plan_memory(graph, order, middle, batches.find_marks(graph.indptr))
             high = middle
         except DeviceMemoryError:
             low = middle

@@ -5,13 +5,14 @@ from __future__ import annotations
 import platform
 import shutil
 import threading
+import weakref
 from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
 import pytest
 from corpus import on_corpus, order_of
-from emulation import CUDARuntimeError, FakeMemory, OutOfMemoryError, emulated, fake_cupy
+from emulation import CUDARuntimeError, FakeMemory, OutOfMemoryError, array_of, emulated, fake_cupy
 from outcomes import refusal
 
 import troth
@@ -22,7 +23,7 @@ from troth.contract import Context
 from troth.cuda import batches
 from troth.errors import DeviceMemoryError
 from troth.graph import Graph
-from troth.kernels import feeding
+from troth.kernels import feeding, launch
 from troth.validate import amount
 
 pytestmark = [
@@ -37,15 +38,22 @@ def least(graph: Graph, order) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            batches.plan_memory(graph, order, middle)
+            batches.plan_memory(graph, order, middle, batches.find_marks(graph.indptr))
             high = middle
         except DeviceMemoryError:
             low = middle
     return high
 
 
+def there(order, device):
+    """The order on the card."""
+    if order.classes is None:
+        return order
+    return order._replace(classes=array_of(np.pad(order.classes, (0, int(order.mask) + 1 - len(order.classes)))))
+
+
 def run(graph: Graph, order, memory: int, seed: int = 0, threads: int = 2):
-    with emulated(batches, feeding, seed=seed):
+    with emulated(batches, feeding, seed=seed), mock.patch.object(batches, "on_device", there):
         return batches.run(graph, order, Context(threads=threads), memory=memory)
 
 
@@ -64,7 +72,7 @@ def check(graph: Graph, ties: str = "hash", seed: int = 0, more: tuple[int, ...]
 @on_corpus
 def test_corpus(graph):
     if len(graph.indices):
-        for seed, ties in enumerate(("hash", "low", "high")):
+        for seed, ties in enumerate(("hash", "low", "high", "degree")):
             check(graph, ties, seed)
 
 
@@ -75,7 +83,7 @@ def test_random_graphs(weights, dtype):
         dtype = {"float32": "uint16", "float64": "int64"}[dtype]
     for seed in range(2):
         graph = troth.generate("rmat", scale=9, edgefactor=6, weights=weights, dtype=dtype, seed=seed, device="cpu")
-        check(graph, "hash", seed, (0, 20_000))
+        check(graph, ("hash", "degree")[seed], seed, (0, 20_000))
 
 
 def lossy(graph: Graph) -> Graph:
@@ -220,10 +228,48 @@ def test_an_interrupt_ends_the_copying():
         if done > total // 2:
             raise KeyboardInterrupt
 
+    made = []
+
+    class Watched(FakeMemory):
+        def __init__(self, *sizes) -> None:
+            super().__init__(*sizes)
+            made.append(weakref.ref(self))
+
     before = threading.active_count()
-    with emulated(batches, feeding), pytest.raises(KeyboardInterrupt):
+    with (
+        emulated(batches, feeding),
+        mock.patch.object(batches, "Memory", Watched),
+        pytest.raises(KeyboardInterrupt) as held,
+    ):
         batches.run(graph, order, Context(threads=3, progress=interrupt), memory=least(graph, order))
     assert threading.active_count() == before
+    assert held.traceback  # whose frames hold the engine's objects
+    assert [each() for each in made] == [None]
+
+
+def test_a_thread_that_cannot_be_started_ends_the_others():
+    submit, started = feeding.ThreadPoolExecutor.submit, []
+
+    def refuse(pool, *words):
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(submit(pool, *words))
+
+    feeder_of = [[feeding.Copy(np.zeros(9, np.uint8), 0)]] * 4
+    with emulated(feeding), mock.patch.object(feeding.ThreadPoolExecutor, "submit", refuse):
+        feeder = feeding.Feeder(feeder_of, 0, 2)
+        with pytest.raises(RuntimeError, match="new thread"):
+            feeder.__enter__()
+    assert started[0].done()
+
+
+def test_results_come_without_pinned_memory(monkeypatch):
+    memory = object.__new__(launch.Memory)
+    memory._places, memory._start = {"mates": (0, 12)}, 0
+    cupy = SimpleNamespace(cuda=fake_cupy.cuda, ndarray=lambda shape, kind, at: array_of(np.arange(*shape, dtype=kind)))
+    monkeypatch.setattr(launch, "cupy", lambda: cupy)
+    with pinned_up_to(0):
+        assert memory.fetch("mates", np.int32).tolist() == [0, 1, 2]
 
 
 # ---- what users call ----
@@ -249,12 +295,14 @@ class Device:
 def card(monkeypatch):
     """A card with so much free memory, on which batches can be matched."""
 
-    def start(free: int) -> None:
+    def start(free: int, asked=None, gaps: int = 0) -> None:
         runtime = SimpleNamespace(**vars(fake_cupy.cuda.runtime))
-        runtime.getDeviceCount, runtime.memGetInfo = lambda: 1, lambda: (free, 2 * free)
+        runtime.getDeviceCount, runtime.memGetInfo = lambda: 1, asked or (lambda: (free, 2 * free))
         cuda = SimpleNamespace(**{**vars(fake_cupy.cuda), "runtime": runtime, "Device": Device})
         cuda.memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
-        pool = SimpleNamespace(free_bytes=lambda: 0, used_bytes=lambda: 0, get_limit=lambda: 0)
+        pool = SimpleNamespace(
+            free_bytes=lambda: gaps, used_bytes=lambda: 0, get_limit=lambda: 0, free_all_blocks=lambda: None
+        )
         cupy = SimpleNamespace(cuda=cuda, get_default_memory_pool=lambda: pool)
         monkeypatch.setattr(arrays, "cupy", lambda: cupy)
         monkeypatch.setattr(graphs, "cupy", lambda: cupy)
@@ -294,8 +342,37 @@ def test_auto_takes_the_cpu_where_there_is_no_pinned_memory(card):
         m = troth.match(graph)
         assert m.device == "cpu"
         assert m.stats["note"].startswith("on the CPU, since cuda:0 is too small: the graph needs ")
-        assert "cuda:0 is too small" in refusal(troth.match, graph, device="cuda")
+        words = refusal(troth.match, graph, device="cuda")
+        assert "cuda:0 is too small" in words
+        assert "nor in batches: 256.0 KiB of pinned host memory cannot be had" in words
         assert "pinned host memory cannot be had" in refusal(troth.match, graph, device="cuda", memory="120kB")
+
+
+def test_a_card_that_others_hold(card):
+    """CUDA answers the first call for its memory with an error."""
+
+    def asked():
+        raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
+
+    graph = troth.generate("rmat", scale=9, device="cpu")
+    card(0, asked)
+    m = troth.match(graph)
+    words = "cuda:0 cannot be used (cudaErrorMemoryAllocation: out of memory)"
+    assert (m.device, m.stats["note"].startswith(f"on the CPU, since {words}")) == ("cpu", True)
+    assert words in refusal(troth.match, graph, device="cuda")
+    assert words in refusal(troth.match, graph, device="cuda", memory="1GB")
+
+
+def test_host_memory_that_is_short_is_not_the_card_s(card):
+    card(10**9)
+    with pytest.raises(MemoryError) as held, arrays.using(0):
+        np.empty(2**60, np.uint8)
+    assert not isinstance(held.value, DeviceMemoryError)
+
+
+def test_gaps_in_the_pool_are_no_piece(card):
+    card(1000, gaps=300)
+    assert (arrays.room()[0], arrays.largest_piece()) == (1300, 1000)
 
 
 def test_auto_takes_the_cpu_where_copying_takes_longer(card, monkeypatch):

@@ -48,7 +48,8 @@ def as_graph(
         A SciPy or CuPy sparse matrix or array of any format, a torch sparse tensor, ``(row, col)`` or ``(row, col,
         weight)`` arrays, a NetworkX graph, a pandas, polars or pyarrow table of edges, a ``Data`` of PyTorch
         Geometric, what ``read`` takes, or a ``Graph``. What is on a GPU stays there, be it CuPy's, torch's or another
-        library's that knows DLPack. A clean CSR or CSC matrix is not copied.
+        library's that knows DLPack. A clean CSR or CSC matrix is not copied: leave its arrays as they are while the
+        graph is in use, or give a copy of it.
     weights : str, optional
         "keep" the values, "abs" their absolute values, "unit" (all 1), "random" (uniform in (0, 1], a function of
         ``seed`` and the two ends), or "paper": absolute values, random where there are none (Naim et al. 2015). "unit"

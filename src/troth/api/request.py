@@ -188,9 +188,8 @@ def _fall_back(
     if batches:
         try:
             return work(_place_in_batches(request, engine, graph)), f"in batches, since {refusal}"
-        except DeviceMemoryError:  # not even the words of all vertices fit
-            if other is None:
-                raise refusal from None
+        except DeviceMemoryError as error:  # not even the words of all vertices fit, or no pinned memory is to be had
+            refusal = DeviceMemoryError(f"{refusal}; nor in batches: {error}")
     if other is None or (other is engine and graph.device == "cpu"):
         raise refusal
     return work(_place(request, other, graph, False)), f"on the CPU, since {refusal}"
@@ -218,7 +217,9 @@ def _place(request: Request, engine: Engine, graph: Graph, stay: bool) -> Placed
 
 
 def _place_in_batches(request: Request, engine: Engine, graph: Graph) -> Placed:
-    return Placed(engine, graph, 0.0, _card(request, graph))
+    number = _card(request, graph)
+    check_room(number, 0, "a batch")
+    return Placed(engine, graph, 0.0, number)
 
 
 def _whole(graph: Graph) -> int:
@@ -237,7 +238,7 @@ BYTES_A_SECOND, BUS = 6e9, 20e9
 def _copying_pays(graph: Graph, threads: int | None) -> bool:
     """Whether copying the rows of a graph of the host to a GPU is likely to take less than Suitor on the CPU.
 
-    All cores copy, whatever the number of threads that match.
+    All cores copy a whole graph, whatever the number of threads that match.
     """
     threads = threads or available_cores()
     arrays = graph.indptr, graph.indices, graph.weights

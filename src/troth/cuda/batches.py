@@ -27,8 +27,8 @@ Where leftovers find no room they are given up, and the rest of that pass makes 
 rows keeps less, since words have grown. A pass without an offer is the end, too. After MOST_PASSES, or where chains are
 longer than MOST_ROUNDS, the host, who has all rows, goes on from these words (``cpu/suitor.py``).
 
-Memory: 16 bytes a vertex (20 where prefixes of weights are lossy), three buffers for batches, one to sift
-through, and the leftovers (``plan_memory``).
+Memory: 16 bytes a vertex (20 where prefixes of weights are lossy, and one or two more where ties go by degree), three
+buffers for batches, one to sift through, and the leftovers (``plan_memory``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from troth.arrays import cupy, in_gib, room
+from troth.arrays import cupy, in_gib, largest_piece
 from troth.contract import Context, Result
 from troth.cpu import suitor as on_host
 from troth.errors import DeviceMemoryError
@@ -100,9 +100,13 @@ def find_marks(indptr: np.ndarray) -> np.ndarray:
     return np.append(indptr[:-1:TILE], indptr[-1])
 
 
-def plan_memory(graph: Graph, order: Order, memory: int, marks: np.ndarray | None = None) -> Sizes:
-    """How so many bytes are used, or a refusal that says how many are needed; ``marks`` as ``find_marks`` has them."""
-    n, entries, marks = graph.n, len(graph.indices), find_marks(graph.indptr) if marks is None else marks
+def plan_memory(graph: Graph, order: Order, memory: int | None, marks: np.ndarray) -> Sizes:
+    """How so many bytes, or most of what is free, are used, or a refusal that says how many are needed.
+
+    ``marks`` as ``find_marks`` has them.
+    """
+    n, entries, given = graph.n, len(graph.indices), "" if memory is None else f"memory={memory}: "
+    memory = int(largest_piece() * (1 - SPARED)) if memory is None else memory
     entry = graph.indices.itemsize + graph.weights.itemsize
     longest = int(np.diff(marks).max(initial=0))
     words = sum(map(_padded, (_word_bytes(n, bool(order.lossy)) | _CONTROL_BYTES).values()))
@@ -112,7 +116,7 @@ def plan_memory(graph: Graph, order: Order, memory: int, marks: np.ndarray | Non
     need = words + (BUFFERS + 2) * least
     if memory < need:
         raise DeviceMemoryError(
-            f'memory={memory}: this graph needs {in_gib(need)} on the card at least; choose device="cpu", or give more'
+            f'{given}this graph needs {in_gib(need)} on the card at least; choose device="cpu", or give more'
         )
     whole = _padded(entries * entry + (len(marks) - 1) * TILE * 8 + 4 * ALIGNED)  # a batch of all rows
     buffer = min(max(least, (memory - words) // PARTS // ALIGNED * ALIGNED), max(least, LARGEST), whole)
@@ -215,6 +219,11 @@ class Card:
         self.view("choice", np.uint32)[:] = np.uint32(UNTRIED)
         self.constants = as_argument(self.order)
         self.rank = self.memory["rank" if "rank" in words else "choice"]  # not read where prefixes tell all
+
+    def give_back(self) -> None:
+        """The memory is the card's again, also where the traceback of an error keeps this object."""
+        del self.memory, self.rank
+        cupy().get_default_memory_pool().free_all_blocks()
 
     def view(self, name: str, kind: Any) -> Any:
         """One of the arrays."""
@@ -343,11 +352,21 @@ def run(graph: Graph, order: Order, context: Context, *, memory: int | None = No
         return Result(np.full(n, -1, np.int32), {"batches": 0, "passes": 0}, {})
     start = perf_counter()
     marks = find_marks(graph.indptr)
-    sizes = plan_memory(graph, order, int(room()[0] * (1 - SPARED)) if memory is None else memory, marks)
-    there = on_device(order, "cuda")
-    card = Card(graph, there, sizes)
-    batches = cut(graph, marks, sizes.buffer)
-    seconds = {"plan": perf_counter() - start, "copy": 0.0, "kernels": 0.0, "staging": 0.0}
+    sizes = plan_memory(graph, order, memory, marks)
+    card = Card(graph, on_device(order, "cuda"), sizes)
+    try:
+        batches = cut(graph, marks, sizes.buffer)
+        result = _match(card, batches, order, context, perf_counter() - start)
+    finally:
+        card.give_back()
+    context.report(n, n)
+    return result
+
+
+def _match(card: Card, batches: list[Batch], order: Order, context: Context, planning: float) -> Result:
+    """Passes until nobody makes an offer, on the card or at last on the host; ``planning``: seconds until now."""
+    graph = card.graph
+    seconds = {"plan": planning, "copy": 0.0, "kernels": 0.0, "staging": 0.0}
     passes, rounds, ended, settled = 0, 0, False, False
     while not ended and passes < MOST_PASSES:
         offers, kept_all = _pass(card, batches, context, seconds)
@@ -370,9 +389,6 @@ def run(graph: Graph, order: Order, context: Context, *, memory: int | None = No
         mates = found.mates
         counts |= {"waiting": found.counts["waiting"]}
         seconds["host"] = perf_counter() - begin
-    del card
-    cupy().get_default_memory_pool().free_all_blocks()
-    context.report(n, n)
     return Result(mates, counts, seconds)
 
 

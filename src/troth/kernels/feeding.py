@@ -78,8 +78,12 @@ class Feeder:
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="troth-feeder")
 
     def __enter__(self) -> Feeder:
-        for worker in range(self.threads):
-            self._pool.submit(self._work, worker)
+        try:
+            for worker in range(self.threads):
+                self._pool.submit(self._work, worker)
+        except BaseException:  # a thread could not be started: those that were would wait for ever
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
@@ -159,12 +163,13 @@ def send(array: np.ndarray) -> Any:
     cp = cupy()
     if array.nbytes < WORTH_THREADS:
         return cp.asarray(array)
-    there, source = cp.empty(array.shape, array.dtype), np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    there, array = cp.empty(array.shape, array.dtype), np.ascontiguousarray(array)
+    source = array.reshape(-1).view(np.uint8)
     try:
         with Feeder([[Copy(source, there.data.ptr)]], 1, available_cores()) as feeder:
             feeder.wait_for(0)
     except DeviceMemoryError:  # there is no pinned memory to be had
-        return cp.asarray(array)
+        there.set(array)
     return there
 
 
