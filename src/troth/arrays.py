@@ -40,29 +40,18 @@ def need_card(device: str, other: str) -> None:
     """Refuse where there is no GPU for what was asked for; ``other`` can be chosen instead."""
     cupy(device, other)
     if not count_devices():
-        raise TrothError(_no_device(f'"{device}"', other))
+        raise TrothError(f'device="{device}": there is no CUDA device; choose device="{other}"')
 
 
 def count_devices() -> int:
-    """How many GPUs CuPy sees; an error where CuPy is missing."""
-    return _seen()[0]
-
-
-def _seen() -> tuple[int, str]:
-    """How many GPUs CuPy sees, and why there is none, where the driver says so."""
+    """How many GPUs CuPy sees; an error where CuPy is missing, or made for a later driver."""
     cp = cupy()
     try:
-        return cp.cuda.runtime.getDeviceCount(), ""
-    except cp.cuda.runtime.CUDARuntimeError as error:  # no driver, or an old one, or none of its devices is visible
-        return 0, str(error)
-
-
-def _no_device(asked: str, other: str) -> str:
-    """What is said where there is no GPU; the remedy, too, where the driver is too old for this CuPy."""
-    reason = _seen()[1]
-    remedy = f"{INSTALL}, or " if "InsufficientDriver" in reason else ""
-    words = f" ({reason})" if reason and "NoDevice" not in reason else ""
-    return f'device={asked}: there is no CUDA device{words}; {remedy}choose device="{other}"'
+        return cp.cuda.runtime.getDeviceCount()
+    except cp.cuda.runtime.CUDARuntimeError as error:  # no driver, or none of its devices is visible
+        if "InsufficientDriver" in str(error):
+            raise TrothError(f"the GPU's driver is too old for this CuPy ({error}); renew it, or {INSTALL}") from None
+        return 0
 
 
 @cache
@@ -83,7 +72,7 @@ def device_number(device: str, default: int | None = None) -> int:
         raise TrothError(f"device={device!r} is not known: choose cpu, cuda or cuda:1")
     count = count_devices()
     if not count:
-        raise TrothError(_no_device(repr(device), "cpu"))
+        raise TrothError(f'device={device!r}: there is no CUDA device; choose device="cpu"')
     if not colon:
         return cupy().cuda.Device().id if default is None else default
     if not text.isdecimal() or int(text) >= count:

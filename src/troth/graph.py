@@ -30,8 +30,8 @@ class Graph:
     """An undirected, simple, positively weighted graph in CSR form.
 
     ``as_graph``, ``read`` and ``generate`` make one of anything. The constructor takes arrays that are a graph already,
-    and refuses those that are not: one pass over them. It may share arrays with what it was made of; what has been found
-    of them is kept, so they must not be changed.
+    and refuses those that are not: one pass over them. A graph may share arrays with what it was made of, and
+    keeps what was found of them, so they must not be changed.
 
     Attributes
     ----------

@@ -43,6 +43,9 @@ class Pool(SimpleNamespace):
     def get_limit(self):
         return self.limit
 
+    def free_all_blocks(self):
+        """Nothing can be given back."""
+
 
 def played(count=1, current=0, free=8 * GIB, pool_free=0, used=0, limit=0) -> SimpleNamespace:
     """A CuPy with so many devices; ``entered`` lists those that were made current, and left again with None."""
@@ -113,6 +116,9 @@ def test_count_devices(play):
     assert count_devices() == 3
     play(count=CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected"))
     assert count_devices() == 0
+    play(count=CUDARuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient"))
+    assert "is too old for this CuPy (cudaErrorInsufficientDriver: " in refusal(count_devices)
+    assert not arrays.is_available.__wrapped__()
 
 
 def test_an_error_that_is_not_about_devices_is_not_hidden(play):
@@ -257,7 +263,7 @@ def test_out_of_memory_while_working(play):
         'choose device="cpu", or free some'
     )
     assert isinstance(caught.value, TrothError)
-    assert cupy.entered == [0, None]
+    assert cupy.entered == [0, 0, None, None]  # once more to ask how much is free
 
 
 def test_out_of_memory_in_other_words(play):
