@@ -72,7 +72,8 @@ def test_interrupt_leaves_a_folder_that_goes_on(tmp_path, graphs):
             time.sleep(0.01)
         os.kill(job.pid, signal.SIGINT)
         message = job.communicate()[1]
-    assert job.returncode == 130, message
+    # Shells report both as 130: CPython ends by the signal itself where the interrupt came while it executed a text.
+    assert job.returncode in (130, -signal.SIGINT), message
     assert "goes on" in message
     done = len(Store(tmp_path).tasks)
     again = subprocess.run(words, cwd=CLONE, capture_output=True, text=True, check=True)
