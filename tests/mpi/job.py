@@ -604,6 +604,43 @@ def larger_windows(comm) -> None:
             assert here.arrays is not None, (number, n)
     node._fits = fits
 
+    node._fits = lambda size: False
+    with pytest.raises(troth.TrothError, match=r"no room in /dev/shm .* transport=p2p"):
+        mpi.match(mpi.from_graph(graph), algorithm="async-poll")
+    m = mpi.match(mpi.from_graph(graph), algorithm="sync-notify", transport="p2p")
+    assert m.whole().tolist() == troth.match(graph, device="cpu", threads=1).mate.tolist()
+    node._fits = fits
+
+
+def one_refusal(comm) -> None:
+    """What one rank refuses before the graph is distributed, all refuse."""
+    for reason, given, options in (
+        ("nowhere.mtx: there is no such file", "nowhere.mtx", {}),
+        ("seed", "path:n=30", {"seed": None}),
+        ("bogus", "path:n=30", {"bogus": 1}),
+    ):
+        graph, more = (given, options) if comm.rank == 1 else ("path:n=30", {})
+        with pytest.raises(troth.TrothError, match=f"rank 1: .*{reason}"):
+            troth.match(graph, device="mpi", **more)
+
+
+def disagreement(comm, what: str) -> None:
+    """Rank 1 asks for something else than rank 0, or fails."""
+
+    def fail(*_):
+        if comm.rank == 1:
+            raise RuntimeError("no way to say how far it is")
+
+    graph, other = troth.generate("erdos-renyi", n=500, degree=6), comm.rank == 1
+    if what == "nodes":
+        mpi.match(mpi.from_graph(graph), **({"nodes": 2} if other else {}))
+    elif what == "partition":
+        mpi.from_graph(graph, partition="hash" if other else "block")
+    elif what == "source":
+        mpi.load("path:n=500" if other else "grid:rows=20,cols=25")
+    else:
+        troth.match(graph, device="mpi", progress=fail)
+
 
 def own_communicators(comm) -> None:
     """What is made for a communicator goes when its user frees it; the others' stay."""

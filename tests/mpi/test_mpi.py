@@ -395,6 +395,25 @@ def test_a_rank_that_fails_ends_the_job(how, said, way, where, tmp_path):
         assert not [name for name in (tmp_path / "files").read_text().splitlines() if Path(name).exists()]
 
 
+def test_what_one_rank_refuses_all_refuse():
+    run_job(2, "one_refusal")
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("nodes", "troth: rank 1: nodes=2, but nodes=None on rank 0: ask for the same on every rank\n"),
+        pytest.param("partition", "rank 1: partition='hash', but partition='block' on rank 0", marks=slow),
+        pytest.param("source", "rank 1: source='path:n=500', but source='grid:rows=20,cols=25' on rank 0", marks=slow),
+        pytest.param("progress", "rank 1 failed: RuntimeError: no way to say", marks=slow),
+    ],
+)
+def test_ranks_that_ask_for_different_things(what, said):
+    done = launch(2, JOB, "disagreement", what)
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
 @pytest.mark.parametrize("ranks", [2, pytest.param(5, marks=slow)])
 def test_windows_are_given_back(ranks):
     run_job(ranks, "windows")
@@ -466,6 +485,7 @@ REFUSALS = [
     (["match", "nowhere.csr"], "not a folder"),
     (["match", "unsorted.csr"], "row 5 is not clean"),
     (["match", "uneven.csr"], "the two directions of some edge differ"),
+    (["match", "twins.csr", "-o", "pairs.csv"], "two vertices have the same id in ids.npy"),
     (["match", "large.csr", "--certify"], "a weight is 2^63 or more; scale the weights or convert them to float64"),
     (["match", "long.csr"], f"weights of type {np.dtype(np.longdouble)} are not accepted: convert to float64"),
     (["match", "half.csr"], "weights of type float16 are not taken: troth convert it first"),
@@ -480,6 +500,7 @@ REFUSALS = [
     (["match", "path:n=9", "-a", "async-notify", "-O", "capacity=0"], "from 1 to"),
     (["match", "path:n=9", "-O", "nodes=0"], "from 1 to"),
     (["match", "path:n=9", "-O", "nodes=5"], "nodes=5: give a number up to that of the ranks"),
+    (["match", "uneven.csr", "-O", "nodes=5"], "nodes=5: give a number up to that of the ranks"),
     (["match", "path:n=9", "-O", "nodes=1", "-O", "share=no"], "leave out share=no, or nodes"),
     (["match", "nowhere.csr", "--threads", "100000"], "threads=100000: give a whole number from 1 to"),
     (["match", "path:n=9", "-a", "greedy"], "has no engine on device='mpi'"),
@@ -587,6 +608,7 @@ def damaged(tmp_path):
         ("large", {"weights": np.full(12, 2**63, np.uint64)}),
         ("long", {"weights": np.ones(12, np.longdouble)}),
         ("half", {"weights": np.ones(12, np.float16)}),
+        ("twins", {"ids": np.array([3, 5, 7, 5, 8, 9, 1])}),
     ):
         troth.write(path.replaced(**some), tmp_path / f"{name}.csr")
     (tmp_path / "one-way.mtx").write_text(f"{COORDINATES} real general\n2 2 1\n1 2 3\n")

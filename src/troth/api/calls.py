@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -22,7 +24,7 @@ from troth.api.request import Placed, Request, make_request, perform
 from troth.api.result import Matching
 from troth.arrays import arrays_of, to_device, using
 from troth.contract import Array, Progress, Result
-from troth.engines import LEAST_EPS
+from troth.engines import LEAST_EPS, is_for_ranks
 from troth.errors import TrothError
 from troth.gate.worth import read_purpose
 from troth.graph import Graph
@@ -109,11 +111,26 @@ def match(
     >>> m.mate.tolist(), m.weight
     ([2, -1, 0, 4, 3], 15)
     """
-    request = make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options)
-    refuse_purpose(request, maximize, reward, graph)
-    watch = Stopwatch()
-    graph = as_graph(graph, maximize=maximize, reward=reward)
-    return match_graph(request, graph, certify=certify, progress=progress, gate=watch)
+    with _all_ranks(algorithm, device) as agreeing:
+        with agreeing():
+            request = make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options)
+            refuse_purpose(request, maximize, reward, graph)
+            watch = Stopwatch()
+            graph = as_graph(graph, maximize=maximize, reward=reward)
+        return match_graph(request, graph, certify=certify, progress=progress, gate=watch)
+
+
+@contextmanager
+def _all_ranks(algorithm: str, device: str) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Where ranks match, an accident of one ends all; in the context that is given a refusal of one is that of all."""
+    if not is_for_ranks(algorithm, str(device)):
+        yield nullcontext
+        return
+    from troth.ranks.job import agreeing, ending_the_job, world
+
+    comm = world()
+    with ending_the_job(comm):
+        yield lambda: agreeing(comm)
 
 
 def refuse_purpose(request: Request, maximize: bool | None, reward: Any, graph: Any = None) -> None:

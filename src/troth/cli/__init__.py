@@ -196,6 +196,8 @@ def _interrupts() -> Iterator[None]:
         while frame is not None:
             if frame.f_code.co_filename.startswith("<frozen importlib"):
                 _say("interrupted")
+                if (job := sys.modules.get("troth.ranks.job")) is not None:
+                    job.unlink_files()
                 signal.signal(number, signal.SIG_DFL)
                 signal.raise_signal(number)  # which, unlike an exit code, tells mpiexec to end the other ranks
             frame = frame.f_back

@@ -15,9 +15,9 @@ from troth.api.checking import not_valid
 from troth.arrays import need_card
 from troth.cli._options import Reading, check_output, convert_command, read_options, telling
 from troth.cli._report import Clock, graph_facts, graph_rows, matching_rows, show, show_report, waiting
-from troth.errors import TrothError
 from troth.io import check_pairs, is_pairs_file, write_pairs
 from troth.ranks.job import agreeing, ending_the_job, launched_rank, world
+from troth.ranks.nodes import check_count
 
 if TYPE_CHECKING:
     from troth.api.request import Request
@@ -52,14 +52,11 @@ class GraphOnRanks:
         return is_read_in_parts(self.name, options)
 
     def stored_ids(self) -> np.ndarray | None:
-        """The ids of a ``.csr`` folder; what cannot be opened is refused when it is loaded."""
+        """The ids of a ``.csr`` folder, checked as where one process reads it."""
         from troth.families.spec import is_spec
-        from troth.io.csr import open_csr
+        from troth.io.csr import read_ids
 
-        try:
-            return None if is_spec(self.name) or not self.in_parts() else open_csr(self.name).ids
-        except TrothError:
-            return None
+        return None if is_spec(self.name) or not self.in_parts() else read_ids(self.name)
 
     def note(self, comm: Any, command: str) -> str | None:
         """What a reader of the summary should know of how the ranks came to their rows."""
@@ -82,6 +79,7 @@ def match_on_ranks(
     with ending_the_job(comm):
         with agreeing(comm):
             request = ask()
+            check_count(comm, request.given.get("nodes"))
             if request.engines[0].device == "mpi+cuda":
                 need_card(request.engines[0].device, "mpi")
             if output is not None and comm.rank == 0:

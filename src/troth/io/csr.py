@@ -204,6 +204,13 @@ def read(path: Path) -> Matrix:
     return Matrix(matrix, vertex_weights=found.vertex_weights, ids=ids, where=str(path))
 
 
+def read_ids(path: str | Path) -> np.ndarray | None:
+    """The names of the vertices of a folder, checked; None where it has none."""
+    ids = open_csr(path).ids
+    _check_vertices(None, ids, Path(path))
+    return ids
+
+
 def _check_vertices(weights: np.ndarray | None, ids: np.ndarray | None, path: Path) -> None:
     """Refuse vertex weights below 0 or not finite, and an id of two vertices. Ids that ascend need no sort."""
     if weights is not None and not (good := np.isfinite(weights) & (weights >= 0)).all():

@@ -35,12 +35,12 @@ from troth.inputs import MAX_VERTICES
 from troth.io.csr import CSR, open_csr
 from troth.kernels.jit import kernel
 from troth.kernels.team import CALLER, run_team
-from troth.mpi.partitioning import Owners, make_partition
+from troth.mpi.partitioning import Owners, make_partition, name_of_owners
 from troth.mpi.scattering import scattered_graph
 from troth.order import PRIORITY_BITS, mix64, weight_bits
 from troth.ranks.exchange import reduce, scatter_to_owners, starts_of
 from troth.ranks.graph import DistGraph, assemble, places_of, take_rows
-from troth.ranks.job import AgreedError, agreeing, ending_the_job, world
+from troth.ranks.job import AgreedError, agree_on, agreeing, ending_the_job, world
 from troth.ranks.nodes import free
 from troth.ranks.partition import Blocks, Partition, balanced_blocks, even_blocks
 
@@ -115,6 +115,9 @@ def load(
                 raise TrothError('ranks have weights, not costs: troth.match(g, device="mpi", maximize=False) has them')
             source = os.fspath(source)
             split = is_read_in_parts(source, changes)
+        named = source if is_spec(source) else "a file"  # which may have another name on each machine
+        asked = {"source": named, "in parts": split, "seed": seed, "partition": name_of_owners(partition)}
+        agree_on(comm, asked | changes)
         free(comm, unused=True)
         if not split:
             return scattered_graph(comm, partition, lambda: read(source, seed=seed, maximize=maximize, **changes))
@@ -155,6 +158,7 @@ def from_graph(graph: Graph, *, comm: Any = None, partition: Owners = "block") -
     comm = world() if comm is None else comm
     with ending_the_job(comm):
         _refuse_other((graph.n, graph.m), comm, "give every rank the same")
+        agree_on(comm, {"partition": name_of_owners(partition)})
         free(comm, unused=True)
         split = _partition_rows(partition, comm, graph)
         return take_rows(comm, graph.n, split, split.mine(comm.rank), graph)
@@ -196,7 +200,7 @@ def _from_csr(source: str, comm: Any, partition: Owners) -> DistGraph:
 
 @kernel
 def inspect(own, n, indptr, indices, data, bits, salt):
-    """The first own vertex whose row is broken, or -1, and the fingerprint of the entries (see ``cpu/gate.py``)."""
+    """The first own vertex whose row is broken, or -1, and the fingerprint of the entries (see ``gate/cpu.py``)."""
     total = np.uint64(0)
     for i in range(own.size):
         u = np.int64(own[i])
@@ -270,7 +274,7 @@ def drop_repeats(own, keys, lengths, ends):
 
 
 class Parts:
-    """What ``generate/families.py`` asks of a device: here the device is all ranks, and each makes its own rows.
+    """What ``families/structures.py`` asks of a device: here the device is all ranks, and each makes its own rows.
 
     A family checks its sizes and asks for one structure; ``make`` makes that, all ranks together.
     """

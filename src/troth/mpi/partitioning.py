@@ -66,7 +66,7 @@ def metis_owners(comm: Any, indptr: np.ndarray, indices: np.ndarray) -> np.ndarr
     if comm.size == 1 or n < comm.size:
         return np.arange(n, dtype=np.int32) % comm.size
     print(f"troth: METIS holds the whole graph ({n:,} vertices) on rank 0", file=sys.stderr)
-    _, owners = pymetis.part_graph(comm.size, xadj=indptr, adjncy=indices)
+    _, owners = pymetis.part_graph(comm.size, pymetis.CSRAdjacency(indptr, indices))
     return np.asarray(owners, np.int32)
 
 
@@ -82,6 +82,13 @@ def scattered(comm: Any, n: int, make: Callable[[], np.ndarray]) -> np.ndarray:
     share = np.empty(counts[comm.rank], np.int32)
     comm.Scatterv([owners, counts, places.starts[:-1], MPI.INT32_T] if comm.rank == 0 else None, share)
     return share
+
+
+def name_of_owners(name: Any) -> str:
+    """What all ranks must ask for alike: the name of a partition, or what kind of owners is given."""
+    if isinstance(name, (str, os.PathLike)):
+        return str(name) if name in NAMES else "a file of owners"
+    return f"owners of type {type(name).__name__}"
 
 
 def check_name(name: Any) -> None:

@@ -26,7 +26,7 @@ from troth.ranks import nodes
 from troth.ranks.checks import RankChecks, held_by_smaller, in_order, matched_weight
 from troth.ranks.exchange import barrier, sum_over
 from troth.ranks.graph import DistGraph
-from troth.ranks.job import agreeing, ending_the_job, world
+from troth.ranks.job import agree_on, agreeing, ending_the_job, world
 from troth.ranks.partition import even_blocks
 
 
@@ -77,7 +77,8 @@ class DistMatching:
         -------
         ndarray of int32
         """
-        return gather_whole(self.graph, self.mate)
+        with ending_the_job(self.graph.comm):
+            return gather_whole(self.graph, self.mate)
 
     def chunks(self) -> Iterator[np.ndarray]:
         """The mates of all vertices in order, part by part, on rank 0; all ranks together.
@@ -242,6 +243,8 @@ def certify_parts(graph: DistGraph, mate: np.ndarray) -> Certificate:
 def run_parts(request: Request, graph: DistGraph, comm: Any) -> Result:
     """What the engine finds on a distributed graph; all ranks together."""
     engine = request.engines[0]
+    asked = {"algorithm": request.algorithm, "device": engine.device, "ties": request.ties, "seed": request.seed}
+    agree_on(comm, asked | dict(request.given))
     if engine.device == "mpi+cuda":
         with agreeing(comm):
             need_card(engine.device, "mpi")

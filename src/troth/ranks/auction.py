@@ -1,7 +1,7 @@
 """Auction on a cluster: near-optimal matchings, the same as everywhere (``reference_auction.py`` defines them).
 
 On one machine the ranks share one CSR (``node.py``) and run ``cpu/auction.py`` on it, with ranks for threads: each step
-takes its result from all ranks before the next begins. Memory: the rows once more, and 71 bytes a vertex, all of it
+takes its result from all ranks before the next begins. Memory: the rows once more, and 80 bytes a vertex, all of it
 once a machine.
 
 On several machines every step has a file that says what is sent: ``prices.py``, ``paths.py``, ``augment.py`` and

@@ -100,22 +100,35 @@ def agreeing(comm: Any) -> Iterator[None]:
         refusal = error
     first = min(comm.allgather(comm.size if refusal is None else comm.rank))
     if comm.size == world().size:  # all have started MPI, and mapped its files
-        _unlink_files()
+        _unlink_once()
     if first < comm.size:
         reason = comm.bcast(str(refusal), first)
         raise AgreedError(f"rank {first}: {reason}" if first else reason) from refusal
 
 
-@cache
-def _unlink_files() -> None:
+def unlink_files() -> None:
     """Take away the names of the files in memory that MPICH keeps until the end: a job that is killed would leave them.
 
-    These are files that this process maps, so they are this job's, and all of its ranks have them by now.
+    These are files that this process maps, so they are this job's. All of its ranks have them by now, or it ends.
     """
     with suppress(OSError):  # no Linux
         for path in set(MPICH_FILE.findall(Path("/proc/self/maps").read_text())):
             with suppress(OSError):  # another rank was first
                 os.unlink(path)
+
+
+@cache
+def _unlink_once() -> None:
+    unlink_files()
+
+
+def agree_on(comm: Any, asked: dict[str, Any]) -> None:
+    """Refuse what a rank asks for otherwise than rank 0, for they would wait for each other; all ranks together."""
+    first = comm.bcast(asked)
+    for name in first | asked:
+        here, there = asked.get(name), first.get(name)
+        if here != there:
+            raise TrothError(f"{name}={here!r}, but {name}={there!r} on rank 0: ask for the same on every rank")
 
 
 @contextmanager
@@ -136,9 +149,12 @@ def ending_the_job(comm: Any) -> Iterator[None]:
             code, reason = 2, f": {error}"
         elif isinstance(error, KeyboardInterrupt):
             code, reason = INTERRUPTED, ": interrupted"
+        elif isinstance(error, MemoryError):
+            code, reason = 2, f": not enough memory ({error})"
         else:
             code, reason = ACCIDENT, f" failed: {type(error).__name__}: {error}\n{traceback.format_exc()}"
         _say(f"troth: rank {comm.rank}{reason.rstrip()}\n")
+        unlink_files()  # a rank that fails before the first ``agreeing`` would leave them
         comm.Abort(code)
         os._exit(code)  # Abort may return before the launcher has ended this process
 

@@ -193,6 +193,12 @@ def share_rows(part, indptr, indices, bits):
             at += 1
 
 
+def lacks_room(comm: Any, here: Any, size: int) -> bool:
+    """Whether some machine has no room for windows of so many bytes for each rank; all ranks together."""
+    wanted = sum_over(here, size)
+    return bool(sum_over(comm, int(here.size > 1 and not _fits(wanted))))
+
+
 def _fits(size: int) -> bool:
     """Whether the machine has room; a window that does not fit would kill the job when it is first touched."""
     try:

@@ -90,6 +90,12 @@ def node_of(comm: Any) -> Node | None:
     return nodes.node if nodes.count == 1 else None
 
 
+def check_count(comm: Any, count: int | None) -> None:
+    """Refuse more nodes than ranks; all ranks together."""
+    if (count or 0) > comm.size:
+        raise AgreedError(f"nodes={count}: give a number up to that of the ranks, {comm.size}")
+
+
 def _find_nodes(comm: Any) -> Nodes:
     from mpi4py import MPI
 
@@ -101,8 +107,7 @@ def _make_groups(comm: Any, count: int) -> Nodes:
     """Groups of ranks that behave as nodes."""
     from mpi4py import MPI
 
-    if count > comm.size:
-        raise AgreedError(f"nodes={count}: give a number up to that of the ranks, {comm.size}")
+    check_count(comm, count)
     if count == 1 and nodes_of(comm).count == 1:
         return nodes_of(comm)
     here = comm.Split(comm.rank * count // comm.size)

@@ -23,6 +23,9 @@ import numpy as np
 
 from troth.ranks.exchange import barrier
 from troth.ranks.graph import DistGraph
+from troth.ranks.job import AgreedError
+from troth.ranks.node import lacks_room
+from troth.ranks.nodes import nodes_of
 
 FREE = -2  # the word of a vertex that is unmatched and wants nobody
 MOST_BLOCKS = 256  # of the datatype of a request that is atomic
@@ -45,7 +48,11 @@ class Window:
 
         self.mpi: Any = MPI
         self.comm, self.type = comm, self.mpi.INT64_T
-        self.window = self.mpi.Win.Allocate(8 * math.prod(shape), 8, comm=comm)
+        size = 8 * math.prod(shape)
+        if lacks_room(comm, nodes_of(comm).node.comm, size):
+            remedy = "choose suitor, or transport=p2p of the notifying variants"
+            raise AgreedError(f"a machine has no room in /dev/shm for the windows of these ranks; {remedy}")
+        self.window = self.mpi.Win.Allocate(size, 8, comm=comm)
         self.memory = np.frombuffer(self.window.tomemory(), np.int64).reshape(shape)
         self.memory[:] = value
         self.memory[:zeros] = 0
