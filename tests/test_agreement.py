@@ -7,6 +7,7 @@ MPI ones, which need a launcher, have tests of their own.
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import cache
@@ -15,7 +16,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.io
-from corpus import CORPUS, DTYPES, TIES, ULP, build, corpus, exact_weight, graphs, order_of, read_real
+from corpus import CORPUS, DTYPES, NARROW, TIES, ULP, build, corpus, exact_weight, graphs, order_of, read_real
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +27,6 @@ from troth.graph import Graph
 from troth.kernels import team
 
 THREADS = (1, 2, 3, 8)
-WIDE = [dtype for dtype in DTYPES if np.dtype(dtype).itemsize > 2]
 
 # Options worth a case of their own, by the option's name; the case without options comes first.
 VARIANTS = {
@@ -63,7 +63,7 @@ def cases(wanted=lambda engine: True) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("engine", "options"), params(wanted))
 
 
-def cases_on(name: str, values: dict, narrow: set[str]) -> pytest.MarkDecorator:
+def cases_on(name: str, values: dict, narrow: Container[str]) -> pytest.MarkDecorator:
     """Parametrise by a graph, or its name, and (engine, options); ``narrow``: whose weights have one byte or two.
 
     On a CPU engines are compiled anew for these, so all but Suitor meet them in slow tests.
@@ -117,10 +117,7 @@ def expected(engine: Engine, options: dict, graph: Graph, ties: str = "hash", se
 # ---- small graphs ----
 
 
-SMALL = {name: make() for name, make in CORPUS}
-
-
-@cases_on("graph", SMALL, {name for name, graph in SMALL.items() if graph.weights.itemsize < 4})
+@cases_on("graph", {name: make() for name, make in CORPUS}, NARROW)
 def test_corpus(graph, engine, options, monkeypatch):
     for ties in tie_rules(engine, graph):
         answer = expected(engine, options, graph, ties)
@@ -132,7 +129,7 @@ def test_corpus(graph, engine, options, monkeypatch):
 
 @every_engine
 @settings(max_examples=40)
-@given(graphs(dtypes=WIDE), st.sampled_from(TIES), st.integers(0, 2**64 - 1), st.sampled_from(THREADS))
+@given(graphs(), st.sampled_from(TIES), st.integers(0, 2**64 - 1), st.sampled_from(THREADS))
 def test_random_graphs(engine, options, graph, ties, seed, threads):
     ties = ties if ties in tie_rules(engine, graph) else "hash"
     assert mates(engine, options, graph, ties, seed, threads) == expected(engine, options, graph, ties, seed)
@@ -141,7 +138,7 @@ def test_random_graphs(engine, options, graph, ties, seed, threads):
 @pytest.mark.slow
 @every_engine
 @settings(max_examples=40)
-@given(graphs(), st.sampled_from(TIES), st.integers(0, 2**64 - 1), st.sampled_from(THREADS))
+@given(graphs(dtypes=DTYPES), st.sampled_from(TIES), st.integers(0, 2**64 - 1), st.sampled_from(THREADS))
 def test_random_graphs_of_all_weight_types(engine, options, graph, ties, seed, threads):
     assert mates(engine, options, graph, ties, seed, threads) == expected(engine, options, graph, ties, seed)
 

@@ -6,7 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from corpus import DTYPES, HUGE, build, complete, drawn_with_hub, fractions, grid, matchings, on_corpus, same_graphs
+from corpus import (
+    HUGE,
+    build,
+    complete,
+    drawn_with_hub,
+    every_dtype,
+    fractions,
+    grid,
+    matchings,
+    on_corpus,
+    same_graphs,
+)
 from gating import dense
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,7 +75,7 @@ def test_any_matching(case, threads):
             troth.coarsen(graph, mate)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@every_dtype
 def test_every_type(dtype):
     graph = troth.generate("rmat", scale=8, edgefactor=12)
     weights = (graph.weights * 9).astype(dtype) + np.array(1, dtype)

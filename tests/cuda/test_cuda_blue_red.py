@@ -51,7 +51,13 @@ def test_corpus(graph, mode):
 
 
 @settings(max_examples=50)
-@given(graphs(), st.integers(0, 2**64 - 1), st.sampled_from(TIES), st.sampled_from(MODES), st.floats(0.05, 0.95))
+@given(
+    graphs(dtypes=DTYPES),
+    st.integers(0, 2**64 - 1),
+    st.sampled_from(TIES),
+    st.sampled_from(MODES),
+    st.floats(0.05, 0.95),
+)
 def test_random_graphs(graph, seed, ties, mode, p):
     check(graph, seed, ties, mode=mode, p=p)
 

@@ -67,7 +67,7 @@ def test_the_reference():
         assert (level.map.tolist(), level.stats["twohop"]) == (where.tolist(), joined)
 
 
-@given(graphs(20), st.sampled_from(TIES), st.sampled_from(LIMITS), st.booleans())
+@given(graphs(20, DTYPES), st.sampled_from(TIES), st.sampled_from(LIMITS), st.booleans())
 def test_any_hierarchy(graph, ties, limit, twohop):
     check(graph, stop=2, ties=ties, seed=3, max_vertex_weight=limit, twohop=twohop)
 

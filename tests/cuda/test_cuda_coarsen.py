@@ -75,12 +75,12 @@ def test_corpus(graph):
     check_hierarchy(graph, stop=1)
 
 
-@given(matchings())
+@given(matchings(dtypes=DTYPES))
 def test_any_matching(case):
     check(*case)
 
 
-@given(graphs(20), st.sampled_from(TIES), st.sampled_from(LIMITS), st.booleans())
+@given(graphs(20, DTYPES), st.sampled_from(TIES), st.sampled_from(LIMITS), st.booleans())
 def test_any_hierarchy(graph, ties, limit, twohop):
     check_hierarchy(graph, stop=2, ties=ties, max_vertex_weight=limit, twohop=twohop)
 

@@ -37,12 +37,12 @@ def test_corpus(graph, ties):
     check(graph, ties)
 
 
-@given(graphs(30), st.sampled_from(TIES), st.integers(0, 9))
+@given(graphs(30, DTYPES), st.sampled_from(TIES), st.integers(0, 9))
 def test_any_graph(graph, ties, seed):
     check(graph, ties, seed)
 
 
-@given(graphs(), st.sampled_from(TIES))
+@given(graphs(dtypes=DTYPES), st.sampled_from(TIES))
 def test_the_order_of_the_edges(graph, ties):
     order = order_of(graph, ties)
     key = reference._edge_keys(graph, order)

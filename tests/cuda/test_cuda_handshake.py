@@ -207,7 +207,7 @@ def test_strongest(graph, ties):
 
 
 @settings(max_examples=40)
-@given(graphs(), st.sampled_from(TIES), st.sampled_from(GPU_THREADS))
+@given(graphs(dtypes=DTYPES), st.sampled_from(TIES), st.sampled_from(GPU_THREADS))
 def test_strongest_of_random_graphs(graph, ties, gpu_threads):
     check_strongest(graph, ties, (None, gpu_threads))
 
@@ -281,7 +281,7 @@ def test_corpus(graph):
 
 
 @settings(max_examples=30)
-@given(graphs(), st.sampled_from(TIES), st.sampled_from(GPU_THREADS))
+@given(graphs(dtypes=DTYPES), st.sampled_from(TIES), st.sampled_from(GPU_THREADS))
 def test_random_graphs(graph, ties, gpu_threads):
     check_match(graph, ties, (gpu_threads,))
 

@@ -42,7 +42,7 @@ def test_corpus(graph, ties):
     check(graph, ties)
 
 
-@given(graphs(40), st.sampled_from(TIES))
+@given(graphs(40, DTYPES), st.sampled_from(TIES))
 def test_any_graph(graph, ties):
     check(graph, ties)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from corpus import build, corpus, matchings, on_corpus, order_of
+from corpus import DTYPES, build, corpus, matchings, on_corpus, order_of
 from hypothesis import given
 
 import troth
@@ -47,7 +47,7 @@ def test_corpus(graph):
     check(*pair(graph))
 
 
-@given(matchings())
+@given(matchings(dtypes=DTYPES))
 def test_any_matching(case):
     check(*pair(*case))
 

@@ -80,7 +80,7 @@ def test_corpus(graph, ties):
     check(graph, ties)
 
 
-@given(graphs(40), st.sampled_from(TIES), st.integers(0, 9))
+@given(graphs(40, DTYPES), st.sampled_from(TIES), st.integers(0, 9))
 def test_any_graph(graph, ties, seed):
     check(graph, ties, seed)
 

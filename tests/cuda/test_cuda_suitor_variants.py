@@ -66,7 +66,7 @@ def test_corpus(graph, ties):
 
 
 @given(
-    graphs(40),
+    graphs(40, DTYPES),
     st.sampled_from(TIES),
     st.sampled_from(VARIANTS),
     st.sampled_from(BLOCKS),

@@ -69,12 +69,12 @@ def test_corpus(graph):
     check(graph, np.full(graph.n, -1, np.int32))
 
 
-@given(matchings(20), st.integers(1, 40), st.sampled_from([0, 1e-4, 0.1]))
+@given(matchings(20, DTYPES), st.integers(1, 40), st.sampled_from([0, 1e-4, 0.1]))
 def test_any_matching(case, sweeps, tolerance):
     check(*case, sweeps=sweeps, tolerance=tolerance)
 
 
-@given(matchings(), st.data())
+@given(matchings(dtypes=DTYPES), st.data())
 def test_any_mates(case, data):
     """Mates that someone damaged in one or two places."""
     graph, mate = case

@@ -94,6 +94,11 @@ def load_cases(name: str) -> list:
     return pickle.loads(Path(name).read_bytes())
 
 
+def rules(graph) -> tuple[str, ...]:
+    """The tie rules to try: engines are compiled anew for "degree", which wide weights alone meet."""
+    return TIES if graph.weights.itemsize == 8 else TIES[:3]
+
+
 def check(part, algorithm: str, options: dict, ties: str, seed: int, answers: dict) -> None:
     """The mates of the own vertices, the weight and the number of pairs are those of the reference."""
     mate, weight, pairs = answers[ties]
@@ -112,7 +117,7 @@ def agreement(comm, cases: str, every: str, each: str) -> None:
         for partition in partitions(comm, graph.n, draw):
             if next(turns) % int(every) == 0:
                 part = mpi.from_graph(graph, partition=partition)
-                for engine, ties in draw.sample(list(product(ENGINES, TIES)), int(each)):
+                for engine, ties in draw.sample(list(product(ENGINES, right[-1])), int(each)):
                     check(part, *engine, ties, *right)
 
 
@@ -137,10 +142,11 @@ def several_nodes(comm, cases: str, every: str) -> None:
             if next(turns) % int(every) == 0:
                 part = mpi.from_graph(graph, partition=partition)
                 for number in counts:
-                    threads, ties = draw.choice((1, 1, 2)), draw.choice(TIES)
+                    threads, ties = draw.choice((1, 1, 2)), draw.choice(list(right[-1]))
                     check(part, "suitor", {"nodes": number, "threads": threads}, ties, *right)
     for text in NODE_FAMILIES[:: 1 if comm.size < 4 else 3]:
-        graph, ties = troth.read(text), draw.choice(TIES)
+        graph = troth.read(text)
+        ties = draw.choice(rules(graph))
         answer = troth.match(graph, device="cpu", threads=1, ties=ties).mate
         for partition in ("block", "hash", "metis"):
             part = mpi.from_graph(graph, partition=partition)
@@ -165,7 +171,7 @@ def grains(comm, cases: str, every: str) -> None:
                 part = mpi.from_graph(graph, partition=partition)
                 shared.Words.most = draw.choice((2, most))
                 for engine in GRAINS:
-                    check(part, *engine, draw.choice(TIES), *right)
+                    check(part, *engine, draw.choice(list(right[-1])), *right)
     shared.Words.most = most
     # A word that crosses is a message of its own, and no word is read that is not wanted.
     part = mpi.from_graph(troth.generate("complete", n=24, weights="integers"), partition="hash")
@@ -250,7 +256,7 @@ def crowds(comm) -> None:
     for weights in (np.ones(len(u)), values[u] * values[v], (values[u] * values[v]).astype(np.float32)):
         graph = troth.as_graph((u, v, weights))
         part = mpi.from_graph(graph)
-        for ties in TIES:
+        for ties in rules(graph):
             answer = troth.match(graph, device="cpu", threads=1, ties=ties).mate
             for threads in (1, 2):
                 m = mpi.match(part, ties=ties, threads=threads)
@@ -403,7 +409,7 @@ def tiny_queues(comm, cases: str) -> None:
         for partition in ("hash", np.array([draw.randrange(comm.size) for _ in range(graph.n)], np.int32)):
             part = mpi.from_graph(graph, partition=partition)
             for engine in TINY:
-                check(part, *engine, draw.choice(TIES), *right)
+                check(part, *engine, draw.choice(list(right[-1])), *right)
 
 
 def delays(comm, cases: str) -> None:
@@ -419,7 +425,7 @@ def delays(comm, cases: str) -> None:
         owners = np.array([same.randrange(comm.size) for _ in range(graph.n)], np.int32)
         part = mpi.from_graph(graph, partition=owners)
         for engine in DELAYED:
-            check(part, *engine, same.choice(TIES), *right)
+            check(part, *engine, same.choice(list(right[-1])), *right)
 
 
 def refused_calls(comm, graph):

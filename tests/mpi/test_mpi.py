@@ -12,11 +12,12 @@ import random
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from corpus import CORPUS, DTYPES, TIES, build, order_of
+from corpus import CORPUS, DTYPES, NARROW, TIES, WIDE, build, order_of
 
 import troth
 from bench.ranks import APART
@@ -36,7 +37,6 @@ AUCTIONS = (
 )
 LIMIT = 240  # seconds; a job that hangs is a failure
 WHERE = {"together": {}, "apart": APART}
-WIDE = tuple(dtype for dtype in DTYPES if np.dtype(dtype).itemsize > 2)
 slow = pytest.mark.slow
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="there is no mpiexec")
 
@@ -71,10 +71,10 @@ def random_graph(draw: random.Random, most: int = 14, dtypes=WIDE):
     return build([(u, v, draw.choice(pool)) for u, v in chosen], n, dtype)
 
 
-def solved(graph, seed: int = 0, solve=None) -> tuple:
+def solved(graph, seed: int = 0, solve=None, rules=TIES) -> tuple:
     """The graph, the seed, and for every tie rule the right mates, their weight and number."""
     answers = {}
-    for ties in TIES:
+    for ties in rules:
         mate = solve(graph, ties) if solve else np.array(reference.greedy(graph, order_of(graph, ties, seed)), np.int32)
         m = troth.Matching(graph, mate, "greedy")
         answers[ties] = (mate, m.weight, m.cardinality)
@@ -94,36 +94,43 @@ def store(tmp_path_factory):
     return write
 
 
-def store_both(store, name: str, found: list) -> tuple[Path, Path]:
-    """All cases, whose first item is a graph, and those whose weights have four or eight bytes."""
-    return store(name, found), store(f"{name}, wide", [case for case in found if case[0].weights.itemsize > 2])
+def meets_all(request) -> bool:
+    """Whether a test meets all weights and tie rules: a slow one. For others engines are not compiled as often."""
+    return request.node.get_closest_marker("slow") is not None
 
 
-def which(both: tuple[Path, Path], request) -> Path:
-    """All cases for slow tests; for others the engines are not compiled for weights of one byte and of two."""
-    return both[request.node.get_closest_marker("slow") is None]
-
-
-@pytest.fixture(scope="session")
-def all_cases(store):
-    """The corpus and random graphs."""
-    draw = random.Random(7)
-    found = [solved(make()) for _, make in CORPUS]
-    found += [solved(random_graph(draw, dtypes=DTYPES), draw.getrandbits(64)) for _ in range(40)]
-    return store_both(store, "cases", found)
+def some_graphs(draw: random.Random, count: int, everything: bool, sizes=(14,)) -> list:
+    """The corpus and random graphs; weights of one byte and of two where ``everything`` is wanted."""
+    named = [make() for name, make in CORPUS if everything or name not in NARROW]
+    return named + [random_graph(draw, draw.choice(sizes), DTYPES if everything else WIDE) for _ in range(count)]
 
 
 @pytest.fixture
-def cases(all_cases, request):
-    return which(all_cases, request)
+def cases(store, request):
+    return store(f"cases {meets_all(request)}", make_cases(meets_all(request)))
 
 
-@pytest.fixture(scope="session")
-def all_checked(store):
+@cache
+def make_cases(everything: bool) -> list:
+    """Graphs with a seed and the right answers; "degree" with weights of eight bytes, or of all."""
+    draw, found = random.Random(7), []
+    for graph in some_graphs(draw, 40, everything):
+        rules = TIES if everything or graph.weights.itemsize == 8 else TIES[:3]
+        found.append(solved(graph, draw.choice((0, draw.getrandbits(64))), rules=rules))
+    return found
+
+
+@pytest.fixture
+def checked(store, request):
+    return store(f"checked {meets_all(request)}", make_checked(meets_all(request)))
+
+
+@cache
+def make_checked(everything: bool) -> list:
     """Graphs, each with a matching and four others, most of them wrong, and what ``verify`` says of them."""
     draw = random.Random(3)
     found = []
-    for graph in [make() for _, make in CORPUS] + [random_graph(draw, dtypes=DTYPES) for _ in range(25)]:
+    for graph in some_graphs(draw, 25, everything):
         mates = [np.array(reference.greedy(graph, order_of(graph))) for _ in range(5)]
         if graph.n > 1:
             mates[1][:] = -1
@@ -137,21 +144,19 @@ def all_checked(store):
         mates[2] = mates[2].astype(draw.choice([np.int64, np.uint64]))  # -1 becomes 2^64 - 1, which is nobody
         reports = [troth.verify(graph, mate, promises_dominance=draw.random() < 0.5) for mate in mates]
         found.append((graph, list(zip(mates, reports, strict=True))))
-    return store_both(store, "checked", found)
+    return found
 
 
 @pytest.fixture
-def checked(all_checked, request):
-    return which(all_checked, request)
+def auctioned(store, request):
+    return store(f"auctioned {meets_all(request)}", make_auctioned(meets_all(request)))
 
 
-@pytest.fixture(scope="session")
-def all_auctioned(store):
-    """The corpus and random graphs, each with a tie rule, a seed and options; the reference's mates and prices."""
+@cache
+def make_auctioned(everything: bool) -> list:
+    """Graphs, each with a tie rule, a seed and options; the reference's mates and prices."""
     draw, found = random.Random(17), []
-    for graph in [make() for _, make in CORPUS] + [
-        random_graph(draw, draw.choice((14, 40)), DTYPES) for _ in range(60)
-    ]:
+    for graph in some_graphs(draw, 60, everything, (14, 40)):
         ties, seed = draw.choice(TIES), draw.choice((0, draw.getrandbits(64)))
         options = draw.choice(AUCTIONS)
         mate = reference_auction.auction(graph, order_of(graph, ties, seed), seed, **options)
@@ -160,12 +165,7 @@ def all_auctioned(store):
         rank = priorities(order, graph.n)[holder] if graph.n else np.empty(0, np.uint64)
         words = np.where(holder >= 0, prices.view(np.uint32).astype(np.uint64) << np.uint64(32) | rank, np.uint64(0))
         found.append((graph, ties, seed, options, mate, words))
-    return store_both(store, "auctioned", found)
-
-
-@pytest.fixture
-def auctioned(all_auctioned, request):
-    return which(all_auctioned, request)
+    return found
 
 
 # ---- jobs ----
@@ -299,7 +299,7 @@ def test_tiny_queues(where, store):
     draw = random.Random(11)
     names = ("complete-scrambled", "hub", "grid-scrambled", "near-ties-float64")
     graphs = [dict(CORPUS)[name]() for name in names] + [random_graph(draw) for _ in range(6)]
-    run_job(3, "tiny_queues", store("tiny", [solved(graph) for graph in graphs]), where=where)
+    run_job(3, "tiny_queues", store("tiny", [solved(graph, rules=TIES[:3]) for graph in graphs]), where=where)
 
 
 # A thousand runs: seven engines on each graph.
@@ -316,7 +316,7 @@ def test_tiny_queues(where, store):
 )
 def test_random_delays(ranks, graphs, where, store):
     draw = random.Random(ranks)
-    cases = store(f"delays {ranks} {graphs}", [solved(random_graph(draw, 10)) for _ in range(graphs)])
+    cases = store(f"delays {ranks} {graphs}", [solved(random_graph(draw, 10), rules=TIES[:3]) for _ in range(graphs)])
     run_job(ranks, "delays", cases, where=where)
 
 
