@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.io
-from corpus import CORPUS, DTYPES, NARROW, TIES, ULP, build, corpus, exact_weight, graphs, order_of, read_real
+from corpus import CORPUS, DTYPES, RARE, TIES, ULP, build, corpus, exact_weight, graphs, order_of, read_real
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,15 +63,17 @@ def cases(wanted=lambda engine: True) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("engine", "options"), params(wanted))
 
 
-def cases_on(name: str, values: dict, narrow: Container[str]) -> pytest.MarkDecorator:
-    """Parametrise by a graph, or its name, and (engine, options); ``narrow``: whose weights have one byte or two.
+def cases_on(name: str, values: dict, rare: Container[str]) -> pytest.MarkDecorator:
+    """Parametrise by a graph, or its name, and (engine, options); ``rare``: those with weights of a rare type.
 
-    On a CPU engines are compiled anew for these, so all but Suitor meet them in slow tests.
+    On a CPU engines are compiled anew for these, so all but Suitor meet them in slow tests; so does packed handshaking,
+    which looks at all edges for every link, the longest chain.
     """
     found = []
     for (key, value), param in product(values.items(), params()):
         engine, options = param.values
-        left = key in narrow and engine.device == "cpu" and (engine.algorithm, options) != ("suitor", {})
+        left = key in rare and engine.device == "cpu" and (engine.algorithm, options) != ("suitor", {})
+        left |= key == "path-increasing" and "packed" in options
         marks = [*param.marks, pytest.mark.slow] if left else param.marks
         found.append(pytest.param(value, engine, options, marks=marks, id=f"{key}-{param.id}"))
     return pytest.mark.parametrize((name, "engine", "options"), found)
@@ -117,7 +119,7 @@ def expected(engine: Engine, options: dict, graph: Graph, ties: str = "hash", se
 # ---- small graphs ----
 
 
-@cases_on("graph", {name: make() for name, make in CORPUS}, NARROW)
+@cases_on("graph", {name: make() for name, make in CORPUS}, RARE)
 def test_corpus(graph, engine, options, monkeypatch):
     for ties in tie_rules(engine, graph):
         answer = expected(engine, options, graph, ties)

@@ -62,7 +62,7 @@ def test_corpus(graph):
             check(graph, wanted, threads, twohop=twohop)
 
 
-@given(graphs(18, ("int32", "float32")), st.sampled_from(TIES), st.sampled_from([None, 1, 2, 3, 7]), st.booleans())
+@given(graphs(18, ("int64", "float32")), st.sampled_from(TIES), st.sampled_from([None, 1, 2, 3, 7]), st.booleans())
 def test_any_graph(graph, ties, limit, twohop):
     wanted = expected_levels(graph, ties, 3, 2, limit, twohop)
     options = {"ties": ties, "seed": 3, "max_vertex_weight": limit, "twohop": twohop}

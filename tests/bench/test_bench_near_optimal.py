@@ -80,6 +80,7 @@ def test_files_and_chosen_graphs(tmp_path):
     assert near_optimal.measure(Task("a.mtx", near_optimal.OPTIMUM, {"title": "a.mtx"}), setting)["weight"] == 7
 
 
+@pytest.mark.slow
 def test_tables_are_printed(tmp_path, graphs, capfd):
     words = ["near-optimal", "--size", "tiny", "--repeats", "1", "--engines", "gpa,optimum", "--cache", str(graphs)]
     assert main([*words, "--tables", "-o", str(tmp_path)]) == 0

@@ -204,7 +204,7 @@ def test_heaviest_on_arcs(made, seed):
     assert troth.verify(graph, mate, certify=False).valid
 
 
-@given(matchings(9, ("int32", "float32", "int64")), seeds, st.data())
+@given(matchings(9, ("float32", "int64")), seeds, st.data())
 def test_heaviest_on_two_matchings(made, seed, data):
     graph, one = made
     order = order_of(graph, data.draw(st.sampled_from(TIES)), seed)

@@ -19,7 +19,7 @@ from troth.ranks import cards
 nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="cuda-bindings is not installed: NVRTC cannot be called")
 
 STEMS = sorted(path.stem for path in (Path(troth.cuda.__file__).parent / "kernels").glob("*.cu"))
-ARCHITECTURES = ("compute_75", "compute_80", "sm_90")  # to PTX, as a driver takes it, and to machine code
+ARCHITECTURES = OLDEST, _, NEWEST = "compute_75", "compute_80", "sm_90"  # to PTX, as a driver takes it; machine code
 OUTSIDE = {  # host files that are not in troth.cuda
     "gate": "troth.gate.cuda",
     "families": "troth.families.cuda",
@@ -73,7 +73,7 @@ def logs():
             return made[key]
 
         for stem in STEMS:
-            log(stem, ARCHITECTURES[0], narrow(stem))
+            log(stem, OLDEST, narrow(stem))
         yield lambda *words: log(*words).result()
 
 
@@ -81,9 +81,9 @@ def logs():
 def test_compile(logs, stem):
     """Kernels for weights of four bytes; those of other types are compiled for a CPU by the tests that emulate."""
     assert narrow(stem)
-    assert [logs(stem, architecture, narrow(stem)) for architecture in ARCHITECTURES] == ["", "", ""]
+    assert [logs(stem, architecture, narrow(stem)) for architecture in (OLDEST, NEWEST)] == ["", ""]
     if "Order order" in source(stem):
-        assert logs(stem, ARCHITECTURES[0], narrow(stem), *define(DEGREE=1)) == ""
+        assert logs(stem, OLDEST, narrow(stem), *define(DEGREE=1)) == ""
 
 
 @pytest.mark.slow
