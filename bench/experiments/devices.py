@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from bench.experiments.dense import LAWS as DENSE_LAWS
@@ -53,6 +54,13 @@ def chain_graph(shape: str, law: str, n: int) -> Any:
     return troth.as_graph((earlier, later, weights.astype(np.float32)))
 
 
+def shaped_graph(words: Mapping[str, str], size: str) -> Any:
+    """The graph of a task that names a shape and a law of weights."""
+    if words["shape"] == "complete":
+        return dense_graph(words["law"], DENSE_SIZES[size])
+    return chain_graph(words["shape"], words["law"], CHAIN_SIZES[size])
+
+
 def tasks(setting: Setting) -> list[Task]:
     if not setting.able([GPU]):
         return []
@@ -71,13 +79,8 @@ def tasks(setting: Setting) -> list[Task]:
 def measure(task: Task, setting: Setting) -> dict[str, Any]:
     import troth
 
-    ties, shape = task.params["ties"], task.params.get("shape")
-    if shape == "complete":
-        graph = dense_graph(task.params["law"], DENSE_SIZES[setting.size])
-    elif shape:
-        graph = chain_graph(shape, task.params["law"], CHAIN_SIZES[setting.size])
-    else:
-        graph = setting.load(task.graph, "cpu")
+    ties = task.params["ties"]
+    graph = shaped_graph(task.params, setting.size) if "shape" in task.params else setting.load(task.graph, "cpu")
     there = graph.to("cuda")
     stats = troth.match(there, device="cuda", ties=ties).stats
     times = alternate(

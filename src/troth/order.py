@@ -211,11 +211,16 @@ def _unscramble(order, mask, rank):
 
 def priorities(order: Order, n: int) -> np.ndarray:
     """``priority`` of 0..n-1 as a uint64 array."""
-    x = np.arange(n, dtype=np.uint64) ^ order.flip
+    return priorities_of(order, np.arange(n))
+
+
+def priorities_of(order: Order, vertices: np.ndarray) -> np.ndarray:
+    """``priority`` of some vertices as a uint64 array."""
+    x = vertices.astype(np.uint64) ^ order.flip
     x = (x * order.mul1) & order.mask
     x ^= x >> order.shift
     x = (x * order.mul2) & order.mask
-    return x if order.classes is None else x | order.classes[:n].astype(np.uint64) << order.bits
+    return x if order.classes is None else x | order.classes[vertices].astype(np.uint64) << order.bits
 
 
 def prefix(bits, order):

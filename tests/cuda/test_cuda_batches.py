@@ -128,7 +128,7 @@ def test_where_the_card_is_too_small(monkeypatch):
     assert (m.mate == troth.match(graph, device="cpu").mate).all()
     for pays, device in ((True, "cuda:0"), (False, "cpu")):
         monkeypatch.setattr(request, "WORTH_A_COPY", 0)
-        monkeypatch.setattr(request, "_copying_pays", lambda *_, pays=pays: pays)
+        monkeypatch.setattr(request, "copying_pays", lambda *_, pays=pays: pays)
         assert troth.match(graph).device == device
 
 

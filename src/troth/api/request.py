@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from troth.api.device_choice import copying_pays
 from troth.arrays import check_room, device_number, is_available, wait_for_device
 from troth.contract import Context, Progress
 from troth.engines import ALGORITHMS, LEAST_EPS, RANK_DEVICES, TABLE, Engine, find_engines
 from troth.errors import DeviceMemoryError, TrothError
 from troth.graph import Graph
-from troth.kernels.team import available_cores
 from troth.order import Order, make_order
 from troth.validate import check_seed, check_threads, check_ties
 
@@ -61,7 +61,7 @@ class Request:
             return self.engines[0]
         on_gpu = graph.device != "cpu" or (len(graph.indices) >= WORTH_A_COPY and is_available())
         if on_gpu and once and graph.device == "cpu" and self.algorithm == "suitor":
-            on_gpu = _copying_pays(graph, self.threads)
+            on_gpu = copying_pays(graph, self.ties, self.seed, self.threads)
         return self.engine_on("cuda" if on_gpu else "cpu") or self.engines[0]
 
     def options_of(self, engine: Engine) -> dict[str, Any]:
@@ -226,21 +226,3 @@ def _whole(graph: Graph) -> int:
     """Bytes that Suitor needs on a card with the whole graph there (``cuda/suitor.py``)."""
     arrays = graph.indptr, graph.indices, graph.weights
     return sum(array.nbytes for array in arrays) + 50 * graph.n + 2 * len(graph.indices)
-
-
-# Measured on a 16-core Xeon with an H200. The CPU: one thread matches 104 (Erdos-Renyi 2^20) to 150 (R-MAT 18) million
-# entries a second, and 16 threads six to eleven times as many. Copying: a thread fills 6 GB of pinned memory a second,
-# and rows reach the card at 20 GB a second or more.
-ENTRIES_A_SECOND, OF_EACH = 150e6, 0.5
-BYTES_A_SECOND, BUS = 6e9, 20e9
-
-
-def _copying_pays(graph: Graph, threads: int | None) -> bool:
-    """Whether copying the rows of a graph of the host to a GPU is likely to take less than Suitor on the CPU.
-
-    All cores copy a whole graph, whatever the number of threads that match.
-    """
-    threads = threads or available_cores()
-    arrays = graph.indptr, graph.indices, graph.weights
-    copying = sum(array.nbytes for array in arrays) / min(BUS, BYTES_A_SECOND * available_cores())
-    return copying < len(graph.indices) / (ENTRIES_A_SECOND * max(1.0, OF_EACH * threads))
