@@ -47,12 +47,15 @@ demo: $(READY)
 
 # A few processes share the tests, in groups that tests/conftest.py makes and orders.
 SHARED := --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+EXAMPLES := same
 test: $(READY)
-	$(BIN)/python -m pytest $(SHARED) -m "not slow"
+	$(BIN)/python -m pytest $(SHARED) --hypothesis-profile $(EXAMPLES) -m "not slow"
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest $(SHARED) -m slow
+	$(BIN)/python -m pytest $(SHARED) --hypothesis-profile $(EXAMPLES) -m slow
 
+# Random examples, other ones each time (tests/conftest.py).
+test-all: EXAMPLES := random
 test-all: lint test test-slow docs report fuzz
 
 lint: $(READY)
