@@ -14,7 +14,7 @@ from troth.cpu.offers import GROUP, NONE
 from troth.kernels.bits import two_largest
 from troth.kernels.jit import inlined
 from troth.kernels.team import worker_rows
-from troth.order import ONE, PRIORITY_BITS, prefix, priority
+from troth.order import ONE, PRIORITY_BITS, prefix, priority, vertex
 
 TILE = np.uint64(4096)  # keys made at a time
 LONG = np.uint64(8)  # keys from which vectors pay
@@ -56,6 +56,25 @@ def _make_keys(rows, order, classes, start, stop, keys):
     else:
         for i in range(stop - start):
             keys[i] = prefix(rows.bits[start + i], order) << PRIORITY_BITS | priority(order, rows.indices[start + i])
+
+
+@inlined
+def find_vertices(order, words, count, found):
+    """found[i] = the vertex of priority words[i] (the lower half), in 32-bit arithmetic as above."""
+    _find_vertices(order, order.classes, words, count, found)
+
+
+@inlined
+def _find_vertices(order, classes, words, count, found):
+    flip, inv1, inv2 = np.uint32(order.flip), np.uint32(order.inv1), np.uint32(order.inv2)
+    if classes is None:  # known when compiling
+        for i in range(count):
+            x = np.uint32(np.uint32(words[i]) * inv2)
+            x ^= np.uint32(np.uint64(x) >> order.shift)
+            found[i] = np.uint64(np.uint32(x * inv1) ^ flip)
+    else:
+        for i in range(count):
+            found[i] = vertex(order, words[i])
 
 
 @inlined

@@ -30,7 +30,6 @@ graph. Cost: about 1.5 looks at each row on random weights; at worst O(m log Del
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -50,7 +49,7 @@ from troth.cpu.offers import (
     offer_by_key,
     settle,
 )
-from troth.cpu.suitor_short import propose_short
+from troth.cpu.suitor_short import Way, Zones, new_copies, propose_later, propose_short
 from troth.cpu.suitor_waves import goes_in_waves, propose_in_waves
 from troth.graph import Graph
 from troth.kernels.atomics import prefetch
@@ -181,14 +180,15 @@ def propose_waiting(worker, cursor, chunk, rows, order, stands, budget, scratch,
 
 
 @kernel
-def ask_directions(rows, order, step):
-    """Of every ``step``-th vertex: how many have their best neighbour below, and how many above."""
-    below = above = 0
+def ask_directions(rows, order, step, piece):
+    """Of every ``step``-th vertex: how many have their best neighbour below, above, and in the same piece."""
+    below = above = inside = 0
     for v in range(0, rows.indptr.size - 1, step):
         best = heaviest(rows, np.uint64(v), order, None, 0)
         below += np.int64(0 <= best < v)
         above += np.int64(best > v)
-    return below, above
+        inside += np.int64(best >= 0 and best // piece == v // piece)
+    return below, above, inside
 
 
 @kernel
@@ -289,11 +289,17 @@ def _propose_unsorted(
 
         return propose_in_waves(rows, order, 0, budget, mate, scratch, offers, end_wave)
     chunk = max(int(GROUP), chunk_size(n, threads, max(2048, CHUNK * n // entries)))
-    team = partial(run_team, chunk=chunk, progress=report)
-    down, foreseen = visiting_order(rows, order)
-    if entries <= FEW * n and not order.lossy and not foreseen:
-        return team(propose_short, n, threads, rows, order, down, flat, budget, scratch, offers)
-    return team(propose_all, n, threads, rows, order, down, budget, scratch, offers)
+    down, foreseen, near = visiting_order(rows, order, chunk)
+    if order.lossy:
+        given = rows, order, down, budget, scratch, offers
+        return run_team(propose_all, n, threads, *given, chunk=chunk, progress=report)
+    size = n if threads == 1 else chunk if near else 0
+    zones = Zones(np.uint64(size), mate, np.zeros(-(-n // size) if size else 0, np.int64))
+    ways = rows, order, Way(down, foreseen, flat), budget, zones, scratch, new_copies(threads, rows), offers
+    counts = run_team(propose_short, n, threads, *ways, chunk=chunk, progress=report)
+    if zones.waits.any() and not budget.is_spent:
+        counts += run_team(propose_later, len(zones.waits), threads, *ways, chunk=1, serial_below=2)
+    return counts
 
 
 def _propose_sorted(rows: Rows, order: Order, threads: int, offers: Offers, report: Callable) -> tuple[list, float]:
@@ -309,8 +315,9 @@ def _propose_sorted(rows: Rows, order: Order, threads: int, offers: Offers, repo
     ], sorting
 
 
-def visiting_order(rows: Rows, order: Order) -> tuple[bool, bool]:
+def visiting_order(rows: Rows, order: Order, piece: int) -> tuple[bool, bool, bool]:
     """Whether to visit the vertices from the last to the first, and whether nearly all offers then meet a settled one.
+    And whether nearly all best neighbours are in the same piece.
 
     An offer to a vertex that has had its turn mostly stands or fails for good; one to a vertex whose turn is to come
     may be displaced. So the side where most of those asked have their best neighbour goes first: the upper one on a
@@ -318,6 +325,6 @@ def visiting_order(rows: Rows, order: Order) -> tuple[bool, bool]:
     """
     n = len(rows.indptr) - 1
     if len(rows.indices) <= SMALL:
-        return False, False
-    below, above = ask_directions(rows, order, max(ONE_OF, n // ASKED))
-    return 5 * below < 4 * above, 8 * min(below, above) < below + above
+        return False, False, False
+    below, above, inside = ask_directions(rows, order, max(ONE_OF, n // ASKED), piece)
+    return 5 * below < 4 * above, 8 * min(below, above) < below + above, 8 * inside > 7 * (below + above)

@@ -8,7 +8,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 32  # keys that ``count_below`` looks at
-WIDE = 8  # keys that ``two_largest`` looks at together
+WIDE = 8  # lanes of the vectors below
 
 
 @intrinsic
@@ -75,6 +75,59 @@ def two_largest(typingctx, keys, start, stop):
         return context.make_tuple(builder, signature.return_type, [builder.extract_element(x, zero) for x in largest])
 
     return types.UniTuple(types.uint64, 2)(keys, types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def copy_lanes(typingctx, target, at, source, start):
+    """target[at:] = source[start:], so many numbers as vectors have lanes; there have to be that many."""
+    size = source.dtype.bitwidth // 8
+
+    def codegen(context, builder, signature, args):
+        found = builder.load(_lanes(context, builder, signature.args[2], args[2], args[3]), align=size)
+        builder.store(found, _lanes(context, builder, signature.args[0], args[0], args[1]), align=size)
+        return context.get_dummy_value()
+
+    return types.void(target, types.uint64, source, types.uint64), codegen
+
+
+@intrinsic
+def largest_bid(typingctx, keys, held, start, stop, low):
+    """The largest of the uint64 keys[start:stop] of which ``upper half | low`` is more than held[same place], or 0.
+
+    The arrays have as many more numbers as vectors have lanes.
+    """
+
+    def codegen(context, builder, signature, args):
+        word, row = ir.IntType(64), ir.VectorType(ir.IntType(64), WIDE)
+        none, upper = ir.Constant(row, [0] * WIDE), ir.Constant(row, [2**64 - 2**32] * WIDE)
+        best, low = cgutils.alloca_once_value(builder, none), _splat(builder, args[4])
+        count = builder.sub(args[3], args[2])
+        with cgutils.for_range_slice(builder, word(0), count, word(WIDE)) as (at, _):
+            place = builder.add(args[2], at)
+            key, rival = (
+                builder.load(_lanes(context, builder, kind, array, place), align=8)
+                for kind, array in zip(signature.args[:2], args[:2], strict=True)
+            )
+            inside = builder.icmp_unsigned(
+                "<", ir.Constant(row, [*range(WIDE)]), _splat(builder, builder.sub(count, at))
+            )
+            wins = builder.icmp_unsigned(">", builder.or_(builder.and_(key, upper), low), rival)
+            key = builder.select(builder.and_(inside, wins), key, none)
+            builder.store(_pick(builder, ">", builder.load(best), key), best)
+        found, lanes = builder.load(best), WIDE
+        while lanes > 1:
+            lanes //= 2
+            low, high = (builder.shuffle_vector(found, found, _numbers(base, lanes)) for base in (0, lanes))
+            found = _pick(builder, ">", low, high)
+        return builder.extract_element(found, ir.IntType(32)(0))
+
+    return types.uint64(keys, held, types.uint64, types.uint64, types.uint64), codegen
+
+
+def _lanes(context, builder, kind, array, at):
+    """A pointer to array[at] as a vector."""
+    first = builder.gep(context.make_array(kind)(context, builder, array).data, [at])
+    return builder.bitcast(first, ir.VectorType(context.get_data_type(kind.dtype), WIDE).as_pointer())
 
 
 def _join(builder, mine, other):

@@ -14,8 +14,8 @@ import numpy as np
 
 from troth.cpu.first_choices import new_scratch
 from troth.cpu.offers import GROUP, NONE, Budget, Offers, new_budget
-from troth.cpu.suitor import CHUNK, FEW, MOST_LOOKS, propose_all, propose_sorted, visiting_order
-from troth.cpu.suitor_short import propose_short
+from troth.cpu.suitor import CHUNK, MOST_LOOKS, propose_all, propose_sorted, visiting_order
+from troth.cpu.suitor_short import Way, Zones, new_copies, propose_short
 from troth.cpu.suitor_waves import goes_in_waves, propose_in_waves
 from troth.kernels.team import CALLER, chunk_size, run_team, worker_rows
 from troth.order import Order
@@ -76,14 +76,16 @@ def offer_all(
     """Every vertex of the node makes an offer; ``rows`` are those of ``shared``, perhaps of another type."""
     own, entries = shared.last - shared.first, max(1, len(rows.indices))
     # From the first vertex of the node, as the cursor counts; with ``down``, from the last of all to number 0.
-    down, foreseen = visiting_order(shared.rows, order) if shared.first == 0 else (False, False)
-    scratch, team = new_scratch(threads), CALLER if threads == 1 else threads  # no thread but this one need be woken
     chunk = max(int(GROUP), chunk_size(own, threads * node.comm.size, max(2048, CHUNK * own // entries)))
-    ways: tuple = budget, scratch, offers
-    kernel = propose_all
-    if entries <= FEW * own and not order.lossy and not foreseen:
-        kernel, ways = propose_short, (flat, *ways)
-    return run_team(kernel, shared.last, team, rows, order, down, *ways, chunk=chunk, cursor=shared.cursor)
+    down, foreseen, _ = visiting_order(shared.rows, order, chunk) if shared.first == 0 else (False, False, False)
+    scratch, team = new_scratch(threads), CALLER if threads == 1 else threads  # no thread but this one need be woken
+    if order.lossy:
+        ways: tuple = propose_all, shared.last, team, rows, order, down, budget, scratch
+    else:
+        none = Zones(NONE, np.empty(0, np.int32), np.empty(0, np.int64))
+        way, copies = Way(down, foreseen, flat), new_copies(threads, shared.rows)
+        ways = propose_short, shared.last, team, rows, order, way, budget, none, scratch, copies
+    return run_team(*ways, offers, chunk=chunk, cursor=shared.cursor)
 
 
 def _any_gave_up(node: Node, budget: Budget) -> bool:
