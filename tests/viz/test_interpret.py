@@ -51,10 +51,10 @@ class Watcher:
     def __init__(self):
         self.made, self.won = [], 0
 
-    def on_offer_unbranched(self, at):
+    def on_exchange(self, at):
         self.made.append(int(at.v))
-        *_, won = yield
-        self.won += won
+        held = yield
+        self.won += at.offer > held
 
     def on_suitors_to_mates(self, at):
         self.state = at.state.copy()

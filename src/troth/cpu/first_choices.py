@@ -1,4 +1,4 @@
-"""Suitor's first choices in a stream: the two best neighbours of 64 vertices at a time, without a look at any offer.
+"""Suitor's first choices in a stream: the two best neighbours of a group of vertices, without a look at any offer.
 
 Keys are made in one flat loop over consecutive entries, which compilers turn into vector code, and a row's maximum
 needs no branch. Most first offers stand for good.
@@ -11,13 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.cpu.offers import GROUP, NONE
-from troth.kernels.bits import two_largest
+from troth.kernels.bits import WIDE, two_largest, two_largest_side_by_side
 from troth.kernels.jit import inlined
 from troth.kernels.team import worker_rows
 from troth.order import ONE, PRIORITY_BITS, prefix, priority, vertex
 
-TILE = np.uint64(4096)  # keys made at a time
+TILE = np.uint64(2**14)  # keys made at a time
 LONG = np.uint64(8)  # keys from which vectors pay
+LANES = np.uint64(WIDE)
+AT_MOST = np.uint64(16)  # keys of rows looked through side by side; a worker's row of keys has room for as many more
 NEAR = np.uint64(2**15)  # ids this close are likely to share the cache
 
 
@@ -91,22 +93,38 @@ def best_two(keys, start, stop, best, second):
 
 
 @inlined
+def choose_one(rows, order, u, keys, start, together):
+    """First and second choice of u; ``together``: the keys from entry ``start`` on are made already."""
+    begin, end = np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + ONE])
+    best = second = NONE
+    if together:
+        best, second = best_two(keys, begin - start, end - start, best, second)
+    else:
+        while begin < end:
+            count = min(end - begin, TILE)
+            make_keys(rows, order, begin, begin + count, keys)
+            best, second = best_two(keys, NONE, count, best, second)
+            begin += count
+    return best, second
+
+
+@inlined
 def choose(rows, order, first, last, keys, firsts, seconds):
     """First and second choices of the vertices first..last-1, as keys; looks at no offer."""
     start, stop = np.uint64(rows.indptr[first]), np.uint64(rows.indptr[last])
     together = stop - start <= TILE
     if together:
         make_keys(rows, order, start, stop, keys)
-    for u in range(first, last):
-        begin, end = np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + ONE])
-        best = second = NONE
-        if together:
-            best, second = best_two(keys, begin - start, end - start, best, second)
-        else:
-            while begin < end:
-                count = min(end - begin, TILE)
-                make_keys(rows, order, begin, begin + count, keys)
-                best, second = best_two(keys, NONE, count, best, second)
-                begin += count
-        firsts[u - first] = best
-        seconds[u - first] = second
+    if stop - start <= LONG * (last - first):
+        u = first
+        while u < last:
+            if u + LANES <= last and two_largest_side_by_side(
+                keys, rows.indptr, u, start, AT_MOST, firsts, seconds, u - first
+            ):
+                u += LANES
+            else:
+                firsts[u - first], seconds[u - first] = choose_one(rows, order, u, keys, start, together)
+                u += ONE
+    else:
+        for u in range(first, last):
+            firsts[u - first], seconds[u - first] = choose_one(rows, order, u, keys, start, together)

@@ -25,7 +25,7 @@ from troth.rows import Rows, find
 NONE = np.uint64(0)  # no offer
 LOST = np.uint64(2**64 - 1)  # the neighbour holds a better offer
 SPENT = np.uint64(2**64 - 1)  # in place of a count: the workers have read all that they may
-GROUP = np.uint64(64)  # vertices whose first offers are made together
+GROUP = np.uint64(256)  # vertices whose first offers are made together
 SHORT = 16  # entries; in longer rows most need no look at the offer that a neighbour holds
 
 

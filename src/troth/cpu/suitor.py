@@ -11,11 +11,11 @@ races change the work, never the matching. Then suitors are mutual, and the suit
 
 What is added to Algorithm 3, none of which changes the matching:
 
-1. *First choices in a stream* (``first_choices.py``), of 64 vertices at a time.
-2. *A queue.* A vertex whose two offers failed, or that was displaced, waits until the 64 are through; where neighbours
+1. *First choices in a stream* (``first_choices.py``), of 256 vertices at a time.
+2. *A queue.* A vertex whose two offers failed, or that was displaced, waits until the 256 are through; where neighbours
    are far apart in memory, the rows and words that the queue will need are fetched ahead.
-3. *No branches on short rows* (``suitor_short.py``), where a wrong guess costs more than a row, unless a sample of the
-   vertices says that guesses will be right: nearly all prefer a neighbour on the same side, which is visited first.
+3. *No branches that depend on weights* (``suitor_short.py``): a wrong guess costs more than a short row. Nor, where
+   neighbours are near or one thread works alone, an exchange that other threads must not come between.
 4. *Waves* (``suitor_waves.py``) where all weights are equal, by falling priority.
 5. *Sorted rows* where rows are read again and again, as in dense graphs whose vertices all want the same neighbour:
    after five times the entries of the graph, the offers begin anew, as with ``presort``.
@@ -49,7 +49,7 @@ from troth.cpu.offers import (
     offer_by_key,
     settle,
 )
-from troth.cpu.suitor_short import Way, Zones, new_copies, propose_later, propose_short
+from troth.cpu.suitor_short import Way, Zones, group_of, new_copies, propose_later, propose_short
 from troth.cpu.suitor_waves import goes_in_waves, propose_in_waves
 from troth.graph import Graph
 from troth.kernels.atomics import prefetch
@@ -60,7 +60,6 @@ from troth.rows import Rows, heaviest, rows_of, sort_rows
 
 TWO = np.uint64(2)
 SMALL = 2**15  # entries up to which the paper's loop serves, where threads were not asked for: it compiles in a quarter
-FEW = 8  # mean degree up to which branches cost more than memory does: ``suitor_short.py``
 CROWDED = 16  # graphs of equal weights that have more than such a part of all edges are one thread's work
 MOST_LOOKS = 5  # times the entries of the graph that are read before the rows are sorted
 CHUNK = 2**17  # entries of the rows that a thread takes at a time: most neighbours in a mesh are then its own
@@ -90,8 +89,8 @@ def offer_first(rows, order, u, best, second, offers):
 
 
 @kernel
-def propose_all(worker, cursor, chunk, rows, order, down, budget, scratch, offers):
-    """Every vertex makes its offer; ``down``: from the last to the first. Returns three counts.
+def propose_all(worker, cursor, chunk, rows, order, way, budget, scratch, offers):
+    """Every vertex makes its offer, one after the other. Returns three counts.
 
     Where the budget is spent, all workers stop.
     """
@@ -99,9 +98,9 @@ def propose_all(worker, cursor, chunk, rows, order, down, budget, scratch, offer
     firsts, seconds, queue = scratch.first[worker], scratch.second[worker], scratch.queue[worker]
     made = scans = read = uncounted = NONE
     for start, stop in chunks(cursor, chunk, rows.indptr.size - 1):
-        for group in range(np.uint64(start), np.uint64(stop), GROUP):
-            count = min(GROUP, np.uint64(stop) - group)
-            first = n - group - count if down else group
+        for group in range(np.uint64(start), np.uint64(stop), way.group):
+            count = min(way.group, np.uint64(stop) - group)
+            first = n - group - count if way.down else group
             choose(rows, order, first, first + count, scratch.keys[worker], firsts, seconds)
             scans += count
             read += np.uint64(rows.indptr[first + count] - rows.indptr[first])
@@ -112,7 +111,7 @@ def propose_all(worker, cursor, chunk, rows, order, down, budget, scratch, offer
                 far += np.uint64(v - first + NEAR > NEAR + NEAR)
             waiting = NONE
             for i in range(count):
-                j = count - ONE - i if down else i
+                j = count - ONE - i if way.down else i
                 again, some = offer_first(rows, order, first + j, firsts[j], seconds[j], offers)
                 made += some
                 if again >= 0:
@@ -289,13 +288,22 @@ def _propose_unsorted(
 
         return propose_in_waves(rows, order, 0, budget, mate, scratch, offers, end_wave)
     chunk = max(int(GROUP), chunk_size(n, threads, max(2048, CHUNK * n // entries)))
-    down, foreseen, near = visiting_order(rows, order, chunk)
+    zone = max(int(GROUP), chunk_size(n, threads, n))
+    down, foreseen, near = visiting_order(rows, order, zone)
+    way = Way(down, foreseen, flat, group_of(rows))
     if order.lossy:
-        given = rows, order, down, budget, scratch, offers
+        given = rows, order, way, budget, scratch, offers
         return run_team(propose_all, n, threads, *given, chunk=chunk, progress=report)
-    size = n if threads == 1 else chunk if near else 0
-    zones = Zones(np.uint64(size), mate, np.zeros(-(-n // size) if size else 0, np.int64))
-    ways = rows, order, Way(down, foreseen, flat), budget, zones, scratch, new_copies(threads, rows), offers
+    if foreseen and threads == 2:
+        threads = 1  # the second would foresee wrongly, and more than half of its offers would be made again
+    if threads == 1:
+        zone = n
+    elif near and not foreseen:
+        chunk = zone
+    else:
+        zone = 0
+    zones = Zones(np.uint64(zone), mate, np.zeros(-(-n // zone) if zone else 0, np.int64))
+    ways = rows, order, way, budget, zones, scratch, new_copies(threads, rows), offers
     counts = run_team(propose_short, n, threads, *ways, chunk=chunk, progress=report)
     if zones.waits.any() and not budget.is_spent:
         counts += run_team(propose_later, len(zones.waits), threads, *ways, chunk=1, serial_below=2)
@@ -326,5 +334,6 @@ def visiting_order(rows: Rows, order: Order, piece: int) -> tuple[bool, bool, bo
     n = len(rows.indptr) - 1
     if len(rows.indices) <= SMALL:
         return False, False, False
-    below, above, inside = ask_directions(rows, order, max(ONE_OF, n // ASKED), piece)
+    step = max(ONE_OF, n // ASKED) | 1  # odd, so that those asked are not always the first ones of pieces
+    below, above, inside = ask_directions(rows, order, step, piece)
     return 5 * below < 4 * above, 8 * min(below, above) < below + above, 8 * inside > 7 * (below + above)

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from troth.cpu.first_choices import Scratch
-from troth.cpu.offers import GROUP, LOST, NONE, SHORT, SPENT, Budget, Offers, offer_by_key, settle
+from troth.cpu.offers import GROUP, LOST, NONE, SPENT, Budget, Offers, offer_by_key
+from troth.cpu.suitor_short import Zone, copies_of, new_copies, settle_together
 from troth.kernels.atomics import load
 from troth.kernels.jit import kernel
 from troth.kernels.sort import radix_sort
 from troth.kernels.team import chunks, run_team, stop_all
-from troth.order import MASK, MOST_CLASS, ONE, Order, is_scrambled, priority, vertex
+from troth.order import MASK, MOST_CLASS, ONE, Order, is_scrambled, priority
 from troth.rows import Rows
 
 DENSE = 8  # mean degree above which equal weights go in waves; below it, rows are too short to be worth a jump
@@ -45,14 +46,15 @@ def find_ranks(worker, cursor, chunk, order, visits, ranks):
 
 
 @kernel
-def propose_wave(worker, cursor, chunk, rows, order, visits, ceiling, budget, scratch, offers):
+def propose_wave(worker, cursor, chunk, rows, order, visits, ceiling, budget, scratch, copies, offers):
     """The vertices of one wave, ``visits``, make their offers. All weights are equal.
 
     Those of priority ``ceiling`` or more have settled in earlier waves. So an offer of theirs is final: nobody who is
     still to come can better it, and they are displaced only by each other. Whoever holds such an offer returns it,
     without a look at its row. That halves the looks.
     """
-    queue = scratch.queue[worker]
+    queue, used = scratch.queue[worker], (scratch.first[worker], scratch.second[worker], scratch.keys[worker])
+    mine, shared = copies_of(copies, worker), Zone(NONE, NONE, visits, cursor)  # no zone, so nothing is listed
     made = scans = read = uncounted = NONE
     for start, stop in chunks(cursor, chunk, visits.size):
         for group in range(np.uint64(start), np.uint64(stop), GROUP):
@@ -60,15 +62,16 @@ def propose_wave(worker, cursor, chunk, rows, order, visits, ceiling, budget, sc
             for i in range(group, min(group + GROUP, np.uint64(stop))):
                 u = np.uint64(np.uint32(visits[i]))
                 held = load(offers.state, u)
+                rank = priority(order, u)
                 displaced = LOST
                 if held != NONE and held & MASK >= ceiling:
                     made += ONE
-                    displaced = offer_by_key(rows, order, priority(order, u), held, offers)
+                    displaced = offer_by_key(rows, order, rank, held, offers)
                 if displaced != NONE:
-                    queue[waiting] = u if displaced == LOST else vertex(order, displaced)
+                    queue[waiting] = rank if displaced == LOST else displaced
                     waiting += ONE
-            more, looked, seen, uncounted = settle(
-                rows, order, SHORT, True, True, budget, uncounted, queue, waiting, offers
+            more, looked, seen, uncounted = settle_together(
+                rows, order, True, True, budget, uncounted, shared, used, queue, waiting, mine, offers
             )
             made += more
             scans += looked
@@ -126,7 +129,7 @@ def propose_in_waves(
     ends = np.bincount(waves, minlength=1 << bits).cumsum()
     _, visits[:] = radix_sort(waves, np.arange(first, first + n, dtype=np.int32), threads)
     sharp = len(rows.indices) > SHARP * len(offers.state)
-    counts, begin = [], 0
+    counts, begin, copies = [], 0, new_copies(threads, rows)
     for wave, end in enumerate(ends.tolist()):
         ceiling = np.uint64(np.count_nonzero(table >= wave) << shift)  # the least priority of the waves before
         some = visits[begin:end]
@@ -134,7 +137,9 @@ def propose_in_waves(
             ranks = np.empty(len(some), np.uint32)
             run_team(find_ranks, len(some), threads, order, some, ranks)
             some = some[np.argsort(~ranks)]
-        counts += run_team(propose_wave, len(some), threads, rows, order, some, ceiling, budget, scratch, offers)
+        counts += run_team(
+            propose_wave, len(some), threads, rows, order, some, ceiling, budget, scratch, copies, offers
+        )
         begin = end
         if after(end):
             break

@@ -78,6 +78,48 @@ def two_largest(typingctx, keys, start, stop):
 
 
 @intrinsic
+def two_largest_side_by_side(typingctx, keys, indptr, row, start, limit, firsts, seconds, at):
+    """``two_largest`` of the rows from ``row`` on, as many as vectors have lanes, one in each lane.
+
+    Row v's keys are keys[indptr[v] - start : indptr[v + 1] - start], and what is found goes to firsts[at:] and
+    seconds[at:]. Rows of more than ``limit`` keys are not for this: where one of them is, nothing happens, and the
+    answer is False. The array has ``limit`` more keys.
+    """
+
+    def codegen(context, builder, signature, args):
+        word, number = ir.IntType(64), ir.IntType(32)
+        lanes = ir.VectorType(word, WIDE)
+        none = ir.Constant(lanes, [0] * WIDE)
+        origin = context.make_array(signature.args[0])(context, builder, args[0]).data
+        begins, ends = (
+            builder.load(_lanes(context, builder, signature.args[1], args[1], builder.add(args[2], word(i))), align=8)
+            for i in range(2)
+        )
+        counts = builder.sub(ends, begins)
+        longest = _reduce(builder, counts, ">")
+        fits = builder.icmp_unsigned("<=", longest, args[4])
+        with builder.if_then(fits):
+            best, second = (cgutils.alloca_once_value(builder, none) for _ in range(2))
+            begins = builder.sub(begins, _splat(builder, args[3]))
+            places = [builder.extract_element(begins, number(i)) for i in range(WIDE)]
+            with cgutils.for_range_slice(builder, word(0), longest, word(1)) as (column, _):
+                first, key = builder.gep(origin, [column]), ir.Constant(lanes, ir.Undefined)
+                for i in range(WIDE):
+                    found = builder.load(builder.gep(first, [places[i]]), align=8)
+                    key = builder.insert_element(key, found, number(i))
+                inside = builder.icmp_unsigned("<", _splat(builder, column), counts)
+                key = builder.select(inside, key, none)
+                largest = _join(builder, (builder.load(best), builder.load(second)), (key,))
+                builder.store(largest[0], best)
+                builder.store(largest[1], second)
+            for kind, array, values in zip(signature.args[5:7], args[5:7], (best, second), strict=True):
+                builder.store(builder.load(values), _lanes(context, builder, kind, array, args[7]), align=8)
+        return fits
+
+    return types.boolean(keys, indptr, types.uint64, types.uint64, types.uint64, firsts, seconds, types.uint64), codegen
+
+
+@intrinsic
 def copy_lanes(typingctx, target, at, source, start):
     """target[at:] = source[start:], so many numbers as vectors have lanes; there have to be that many."""
     size = source.dtype.bitwidth // 8
@@ -114,12 +156,7 @@ def largest_bid(typingctx, keys, held, start, stop, low):
             wins = builder.icmp_unsigned(">", builder.or_(builder.and_(key, upper), low), rival)
             key = builder.select(builder.and_(inside, wins), key, none)
             builder.store(_pick(builder, ">", builder.load(best), key), best)
-        found, lanes = builder.load(best), WIDE
-        while lanes > 1:
-            lanes //= 2
-            low, high = (builder.shuffle_vector(found, found, _numbers(base, lanes)) for base in (0, lanes))
-            found = _pick(builder, ">", low, high)
-        return builder.extract_element(found, ir.IntType(32)(0))
+        return _reduce(builder, builder.load(best), ">")
 
     return types.uint64(keys, held, types.uint64, types.uint64, types.uint64), codegen
 
@@ -139,6 +176,16 @@ def _join(builder, mine, other):
 
 def _pick(builder, relation, x, y):
     return builder.select(builder.icmp_unsigned(relation, x, y), x, y)
+
+
+def _reduce(builder, vector, relation):
+    """The one of all lanes that ``relation`` prefers."""
+    lanes = WIDE
+    while lanes > 1:
+        lanes //= 2
+        low, high = (builder.shuffle_vector(vector, vector, _numbers(base, lanes)) for base in (0, lanes))
+        vector = _pick(builder, relation, low, high)
+    return builder.extract_element(vector, ir.IntType(32)(0))
 
 
 def _splat(builder, word):

@@ -15,7 +15,7 @@ import numpy as np
 from troth.cpu.first_choices import new_scratch
 from troth.cpu.offers import GROUP, NONE, Budget, Offers, new_budget
 from troth.cpu.suitor import CHUNK, MOST_LOOKS, propose_all, propose_sorted, visiting_order
-from troth.cpu.suitor_short import Way, Zones, new_copies, propose_short
+from troth.cpu.suitor_short import Way, Zones, group_of, new_copies, propose_short
 from troth.cpu.suitor_waves import goes_in_waves, propose_in_waves
 from troth.kernels.team import CALLER, chunk_size, run_team, worker_rows
 from troth.order import Order
@@ -79,11 +79,12 @@ def offer_all(
     chunk = max(int(GROUP), chunk_size(own, threads * node.comm.size, max(2048, CHUNK * own // entries)))
     down, foreseen, _ = visiting_order(shared.rows, order, chunk) if shared.first == 0 else (False, False, False)
     scratch, team = new_scratch(threads), CALLER if threads == 1 else threads  # no thread but this one need be woken
+    way = Way(down, foreseen, flat, group_of(shared.rows))
     if order.lossy:
-        ways: tuple = propose_all, shared.last, team, rows, order, down, budget, scratch
+        ways: tuple = propose_all, shared.last, team, rows, order, way, budget, scratch
     else:
         none = Zones(NONE, np.empty(0, np.int32), np.empty(0, np.int64))
-        way, copies = Way(down, foreseen, flat), new_copies(threads, shared.rows)
+        copies = new_copies(threads, shared.rows)
         ways = propose_short, shared.last, team, rows, order, way, budget, none, scratch, copies
     return run_team(*ways, offers, chunk=chunk, cursor=shared.cursor)
 

@@ -4,7 +4,7 @@ Numba compiles the Python bodies of kernels and keeps them (``py_func``). ``inte
 these bodies: the same statements on the same arrays, executed one after another by Python. The atomic instructions of
 ``kernels/atomics.py`` have no body; with one worker each is a plain access to an array. A function that is written for
 each type of a weight has several; the one for the value at hand is taken. No algorithm is written a second time: a
-change of the engine changes what is seen here.
+change of the engine changes what is seen here. Vector instructions (``kernels/bits.py``) are plain loops.
 
 The interpreted engine returns what the compiled one does, mate by mate (``tests/viz/test_interpret.py``); it is some
 hundred times slower.
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from inspect import signature
+from itertools import pairwise
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any
 
@@ -25,6 +26,7 @@ from numba import typeof
 from troth import rows, units
 from troth.cpu import prices
 from troth.kernels import atomics, bits, team
+from troth.order import MASK
 
 PARTS = "troth.cpu."  # modules of engines and of their steps
 
@@ -48,6 +50,29 @@ def _greatest(array, index, value):
     return before
 
 
+def _two_largest(keys, start, stop):
+    return tuple(np.sort(keys[start:stop])[:-3:-1])
+
+
+def _two_largest_side_by_side(keys, indptr, row, start, limit, firsts, seconds, at):
+    begins = [int(e) - int(start) for e in indptr[int(row) : int(row) + bits.WIDE + 1]]
+    spans = list(pairwise(begins))
+    if max(end - begin for begin, end in spans) > limit:
+        return False
+    for i, (begin, end) in enumerate(spans, int(at)):
+        seconds[i], firsts[i] = np.sort(np.append(keys[begin:end], np.zeros(2, np.uint64)))[-2:]
+    return True
+
+
+def _copy_lanes(target, at, source, start):
+    target[int(at) :][: bits.WIDE] = source[int(start) :][: bits.WIDE]
+
+
+def _largest_bid(keys, held, start, stop, low):
+    some = keys[start:stop]
+    return max(some[(some & ~MASK | low) > held[start:stop]], default=np.uint64(0))
+
+
 def _by_type(choose):
     """A function that Numba compiles for the type of its first argument: ``choose`` has its bodies."""
     return lambda x, *rest: choose(typeof(x), *rest)(x, *rest)
@@ -65,7 +90,7 @@ class _Alone(prices.Workers):
         return _run_alone(kernel, total, 1, *args)
 
 
-# What replaces atomic instructions, bodies by type and the team of threads when there is one worker.
+# What replaces atomic and vector instructions, bodies by type and the team of threads when there is one worker.
 ALONE: dict[Any, Callable] = {
     atomics.load: lambda array, index: array[index],
     atomics.store: lambda array, index, value: array.__setitem__(index, value),
@@ -73,7 +98,10 @@ ALONE: dict[Any, Callable] = {
     atomics.fetch_add: _add,
     atomics.fetch_max: _greatest,
     atomics.prefetch: lambda array, index: None,
-    bits.two_largest: lambda keys, start, stop: tuple(np.sort(keys[start:stop])[:-3:-1]),
+    bits.two_largest: _two_largest,
+    bits.two_largest_side_by_side: _two_largest_side_by_side,
+    bits.copy_lanes: _copy_lanes,
+    bits.largest_bid: _largest_bid,
     prices.value_of: _by_type(prices._value_of),
     prices.price_of: _by_type(prices._price_of),
     units.units_up: _by_type(units._units_up),

@@ -1,8 +1,8 @@
 """Suitor: offers, refusals, displacements; beside each vertex its suitor and the offer, as Naim et al. show it (2016).
 
-The engine has three ways to work, and each has its own pseudocode: first choices in a stream, then a queue (on short
-rows all first offers come before the second ones); in waves, where all weights are equal; and with sorted rows
-(``presort``), which is Algorithm 3 of Naim et al. as they play it.
+The engine has three ways to work, and each has its own pseudocode: first choices in a stream, then a queue (wide
+weights: one vertex after another); in waves, where all weights are equal; and with sorted rows (``presort``), which is
+Algorithm 3 of Naim et al. as they play it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from troth.cpu.offers import LOST, NONE
 from troth.viz.story import Arrow, Story, Watching
 
 QUEUE = {
-    "queue": "for each x in the queue:",
-    "look": "    v ← the heaviest with offer(v) < w(x, v)",
-    "none": "    if there is none:  x stays alone",
-    "again": "    else:  suitor(v) ← x,  offer(v) ← w(x, v)",
-    "push": "        whom x displaced joins the queue",
+    "queue": "until the queue is empty:",
+    "look": "    each x in it:  v ← the heaviest with offer(v) < w(x, v)",
+    "none": "        if there is none:  x stays alone",
+    "again": "    each x in it:  suitor(v) ← x,  offer(v) ← w(x, v)",
+    "push": "        whom x displaced, or x if others were first, joins the next queue",
     "mates": "mate(v) ← suitor(v)",
 }
 IN_A_STREAM = {
     "choose": "for each u:  find its two heaviest neighbours",
-    "each": "for each u:",
-    "offer": "    v ← the first of them, or else the second",
+    "each": "for each u,  and again for those who were refused:",
+    "offer": "    v ← the first of the two,  then the second",
     "compare": "    if offer(v) < w(u, v):",
     "take": "        suitor(v) ← u,  offer(v) ← w(u, v)",
     "displace": "        whom u displaced joins the queue",
@@ -59,10 +59,10 @@ class Suitor(Story):
     lines = IN_A_STREAM
     pointing = "offer that stands"
     noting = "suitor : offer"
-    looked = False  # whether the last frame has announced the offer that comes now
+    looked = False  # whether offers are those of the queue, which a look has announced
 
     def on_propose_wave(self, at) -> None:
-        self.lines = IN_WAVES
+        self.lines, self.looked = IN_WAVES, False
 
     def on_propose_sorted(self, at) -> None:
         self.lines = DOWN_THE_ROWS
@@ -70,6 +70,7 @@ class Suitor(Story):
 
     def on_choose(self, at) -> Watching:
         yield
+        self.looked = False
         group = range(int(at.first), int(at.last))
         some = self.names(group) if len(group) < self.graph.n else "all vertices"
         self.frame("choose", f"The two heaviest neighbours of {some} are found in one pass.", group)
@@ -81,15 +82,19 @@ class Suitor(Story):
         elif again == at.u:
             self.frame("wait", f"{self.name(at.u)} joins the queue and will look again.", [at.u])
 
-    def on_offer_group(self, at) -> Watching:
+    def on_offer_firsts(self, at) -> Watching:
         for u, key in enumerate(at.choices[0][: at.count], int(at.first)):
             if key == NONE:
                 self._is_alone(u)
-        yield
+        waiting, *_ = yield
+        if waiting:
+            late = [self.vertex(word) for word in at.queue[:waiting]]
+            self.frame("wait", f"In the queue: {self.names(late)}.", late)
 
-    def on_offer_unbranched(self, at) -> Watching:
-        held = at.state[at.v]
-        yield from self._offer(int(at.u), int(at.v), held, lambda answer: held if answer[-1] else LOST)
+    def on_exchange(self, at) -> Watching:
+        yield from self._offer(
+            self.vertex(at.offer), int(at.v), at.state[at.v], lambda held: LOST if held > at.offer else held
+        )
 
     def on_make_offer(self, at) -> Watching:
         held = at.offers.state[at.v]
@@ -107,11 +112,10 @@ class Suitor(Story):
             caption = f"{self.name(u)} makes an offer of {self.weight(u, v)} to {self.name(v)}{holding}."
             self.frame("offer", caption, [u], [v], [Arrow(u, v)])
         displaced = displaced_by((yield))
-        taken, displacing = ("again", "push") if self.looked else ("take", "displace")
-        self.looked = False
+        taken, displacing, refused = ("again", "push", "push") if self.looked else ("take", "displace", "refuse")
         if displaced == LOST:
             caption = f"{self._comparison(rival, u, v)}: {self.name(v)} refuses {self.name(u)}."
-            self.frame("refuse", caption, [u], [v], [Arrow(u, v, "refused")])
+            self.frame(refused, caption, [u], [v], [Arrow(u, v, "refused")])
             return
         self.points[u], self.note[v] = v, f"{self.name(u)} : {self.weight(u, v, digits=3)}"
         self.processed.add(u)
@@ -139,6 +143,11 @@ class Suitor(Story):
     def on_look_short(self, at) -> Watching:
         key = yield
         self._looked(int(at.u), self.vertex(key) if key else -1)
+
+    def on_look_together(self, at) -> Watching:
+        yield
+        for u, key in zip(at.lookers[: at.waiting], at.found, strict=False):
+            self._looked(int(u), self.vertex(key) if key else -1)
 
     on_look_exactly = on_look
 
