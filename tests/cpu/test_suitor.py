@@ -1,4 +1,4 @@
-"""What is special in Suitor: waves, coarse prefixes, long, short and sorted rows, groups of 64, and races."""
+"""What is special in Suitor: waves, coarse prefixes, long, short and sorted rows, groups, zones, and races."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from troth.cpu import suitor, suitor_waves
 from troth.cpu.first_choices import TILE
 from troth.cpu.offers import GROUP
 from troth.cpu.suitor import run, visiting_order
-from troth.cpu.suitor_short import STRETCH
+from troth.cpu.suitor_unbranched import STRETCH
 from troth.cpu.suitor_waves import DENSE, SAMPLE, goes_in_waves, plan_waves
 from troth.graph import Graph
 from troth.kernels import team
@@ -217,6 +217,26 @@ def test_zones_and_those_who_wait_for_others(weights, ties, monkeypatch):
     # One thread has one zone. Ids for priorities of equal weights foresee what comes: no zones.
     assert len(later) == (0 if weights == "equal" and ties in ("low", "high") else 3)
     assert all(later)
+
+
+def test_the_last_in_the_order_waits_alone_for_another_zone():
+    """Its priority is 0, and so is its word in the queue."""
+    n, zone = 40_000, 40_000 // 32
+    weights = np.random.default_rng(0).integers(1, 50, n - 1)
+    row = np.delete(np.arange(n - 1), np.arange(zone, n, zone) - 1)  # no edge goes from zone to zone but the last one
+    ends = np.append(row, 0), np.append(row + 1, n // 2 + 7)
+    graph = as_graph((*ends, np.append(weights[row], 100).astype(np.int32)))
+    assert priorities(order_of(graph, "high"), 1)[0] == 0
+    check(graph, "high", threads=(2,), presort=(False,))
+
+
+def test_the_last_in_the_order_is_alone_in_the_last_group_of_a_wave():
+    """The same in waves: here the wave of lowest priority has one vertex more than a group."""
+    graph = complete(522, lambda u, v: 1)
+    order = order_of(graph, "degree", 1)
+    assert 0 in priorities(order, graph.n)
+    assert goes_in_waves(graph, order)
+    check(graph, "degree", seed=1, threads=(1,), presort=(False,))
 
 
 def test_neighbours_far_apart_have_no_zones(monkeypatch):

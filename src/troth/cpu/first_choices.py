@@ -15,6 +15,7 @@ from troth.kernels.bits import WIDE, two_largest, two_largest_side_by_side
 from troth.kernels.jit import inlined
 from troth.kernels.team import worker_rows
 from troth.order import ONE, PRIORITY_BITS, prefix, priority, vertex
+from troth.rows import Rows
 
 TILE = np.uint64(2**14)  # keys made at a time
 LONG = np.uint64(8)  # keys from which vectors pay
@@ -24,17 +25,43 @@ NEAR = np.uint64(2**15)  # ids this close are likely to share the cache
 
 
 class Scratch(NamedTuple):
-    """What workers need while they find the first choices of a group, a row for each; and the queue of the group."""
+    """What workers need for a group of vertices, a row for each worker; ``scratch_of`` is one worker's own.
+
+    Keys and queue of the group, its first and second choices; and, where rows are copied before they are looked at, the
+    ids, the bits of the weights, and the words of the ids.
+    """
 
     keys: np.ndarray
     first: np.ndarray
     second: np.ndarray
     queue: np.ndarray
+    indices: np.ndarray
+    bits: np.ndarray
+    held: np.ndarray
 
 
-def new_scratch(threads: int) -> Scratch:
-    """Room for so many workers."""
-    return Scratch(*(worker_rows(threads, int(size), np.uint64) for size in (TILE, GROUP, GROUP, GROUP)))
+def new_scratch(threads: int, rows: Rows) -> Scratch:
+    """Room for so many workers. All weights are the first one at first, for rows of which only ids are copied."""
+    word, tile, group = np.dtype(np.uint64), int(TILE), int(GROUP)
+    sizes = (tile, word), (group, word), (group, word), (group, word)
+    copies = (tile, rows.indices.dtype), (tile, rows.bits.dtype), (tile, word)
+    scratch = Scratch(*(worker_rows(threads, *each) for each in sizes + copies))
+    scratch.bits[:] = rows.bits[0]
+    return scratch
+
+
+@inlined
+def scratch_of(scratch, worker):
+    """A worker's own rows."""
+    return Scratch(
+        scratch.keys[worker],
+        scratch.first[worker],
+        scratch.second[worker],
+        scratch.queue[worker],
+        scratch.indices[worker],
+        scratch.bits[worker],
+        scratch.held[worker],
+    )
 
 
 @inlined

@@ -11,17 +11,17 @@ races change the work, never the matching. Then suitors are mutual, and the suit
 
 What is added to Algorithm 3, none of which changes the matching:
 
-1. *First choices in a stream* (``first_choices.py``), of 256 vertices at a time.
-2. *A queue.* A vertex whose two offers failed, or that was displaced, waits until the 256 are through; where neighbours
+1. *First choices in a stream* (``first_choices.py``), of a group of vertices at a time.
+2. *A queue.* A vertex whose offers failed, or that was displaced, waits until the group is through; where neighbours
    are far apart in memory, the rows and words that the queue will need are fetched ahead.
-3. *No branches that depend on weights* (``suitor_short.py``): a wrong guess costs more than a short row. Nor, where
-   neighbours are near or one thread works alone, an exchange that other threads must not come between.
+3. *No branches that depend on weights* (``suitor_unbranched.py``): a wrong guess costs more than a short row. And no
+   atomic exchanges where neighbours are near or one thread works alone.
 4. *Waves* (``suitor_waves.py``) where all weights are equal, by falling priority.
 5. *Sorted rows* where rows are read again and again, as in dense graphs whose vertices all want the same neighbour:
    after five times the entries of the graph, the offers begin anew, as with ``presort``.
 
-Wide weights (``order.lossy``): equal prefixes are settled by the exact weights, found in v's own sorted row. The
-second choice of the stream may then be wrong and is not used.
+Wide weights (``order.lossy``) go a way of their own: equal prefixes are settled by the exact weights, found in v's own
+sorted row. The second choice of the stream may then be wrong and is not used.
 
 Memory: 12 bytes a vertex (word and mate), 22 in waves, one more with ``ties="degree"``; to sort the rows copies the
 graph. Cost: about 1.5 looks at each row on random weights; at worst O(m log Delta), that of the sort.
@@ -35,7 +35,7 @@ from time import perf_counter
 import numpy as np
 
 from troth.contract import Context, Result
-from troth.cpu.first_choices import NEAR, choose, new_scratch
+from troth.cpu.first_choices import NEAR, choose, new_scratch, scratch_of
 from troth.cpu.offers import (
     GROUP,
     LOST,
@@ -49,16 +49,15 @@ from troth.cpu.offers import (
     offer_by_key,
     settle,
 )
-from troth.cpu.suitor_short import Way, Zones, group_of, new_copies, propose_later, propose_short
+from troth.cpu.suitor_unbranched import FOURTH, Way, group_of, new_zones, propose_later, propose_unbranched
 from troth.cpu.suitor_waves import goes_in_waves, propose_in_waves
 from troth.graph import Graph
 from troth.kernels.atomics import prefetch
 from troth.kernels.jit import inlined, kernel
-from troth.kernels.team import chunk_size, chunks, run_team, stop_all, thread_count
+from troth.kernels.team import chunk_size, chunks, run_team, stop_all, thread_count, worker_rows
 from troth.order import ONE, PRIORITY_BITS, Order, prefix, priority, vertex
 from troth.rows import Rows, heaviest, rows_of, sort_rows
 
-TWO = np.uint64(2)
 SMALL = 2**15  # entries up to which the paper's loop serves, where threads were not asked for: it compiles in a quarter
 CROWDED = 16  # graphs of equal weights that have more than such a part of all edges are one thread's work
 MOST_LOOKS = 5  # times the entries of the graph that are read before the rows are sorted
@@ -72,36 +71,34 @@ ONE_OF = 64  # and at most one of so many
 
 @inlined
 def offer_first(rows, order, u, best, second, offers):
-    """u's offers to its first and, if that fails, second choice. Returns who has to look again, or -1; and how many."""
+    """u's offer to its first choice, if that is certain. Returns who has to look again, or -1; and the offers made.
+
+    Where the two choices have equal prefixes, the second may be the better one, so u looks again at once.
+    """
     if best == NONE:
         return np.int64(-1), NONE
-    rank = priority(order, u)
-    displaced, made = LOST, NONE
-    if not order.lossy or best >> PRIORITY_BITS != second >> PRIORITY_BITS:
-        displaced, made = offer_by_key(rows, order, rank, best, offers), ONE
-    if displaced == LOST and not order.lossy:
-        if second == NONE:
-            return np.int64(-1), made
-        displaced, made = offer_by_key(rows, order, rank, second, offers), TWO
+    if best >> PRIORITY_BITS == second >> PRIORITY_BITS:
+        return np.int64(u), NONE
+    displaced = offer_by_key(rows, order, priority(order, u), best, offers)
     if displaced == NONE:
-        return np.int64(-1), made
-    return np.int64(u) if displaced == LOST else np.int64(vertex(order, displaced)), made
+        return np.int64(-1), ONE
+    return np.int64(u) if displaced == LOST else np.int64(vertex(order, displaced)), ONE
 
 
 @kernel
-def propose_all(worker, cursor, chunk, rows, order, way, budget, scratch, offers):
-    """Every vertex makes its offer, one after the other. Returns three counts.
+def propose_wide(worker, cursor, chunk, rows, order, way, budget, scratch, offers):
+    """Every vertex makes its offer, one after the other, where weights are wide. Returns three counts.
 
     Where the budget is spent, all workers stop.
     """
-    n = np.uint64(rows.indptr.size - 1)
-    firsts, seconds, queue = scratch.first[worker], scratch.second[worker], scratch.queue[worker]
+    n, mine = np.uint64(rows.indptr.size - 1), scratch_of(scratch, worker)
+    firsts, seconds, queue = mine.first, mine.second, mine.queue
     made = scans = read = uncounted = NONE
     for start, stop in chunks(cursor, chunk, rows.indptr.size - 1):
         for group in range(np.uint64(start), np.uint64(stop), way.group):
             count = min(way.group, np.uint64(stop) - group)
             first = n - group - count if way.down else group
-            choose(rows, order, first, first + count, scratch.keys[worker], firsts, seconds)
+            choose(rows, order, first, first + count, mine.keys, firsts, seconds)
             scans += count
             read += np.uint64(rows.indptr[first + count] - rows.indptr[first])
             far = NONE
@@ -118,7 +115,7 @@ def propose_all(worker, cursor, chunk, rows, order, way, budget, scratch, offers
                     queue[waiting] = np.uint64(again)
                     waiting += ONE
             more, looked, seen, uncounted = settle(
-                rows, order, SHORT, False, far > count >> TWO, budget, uncounted, queue, waiting, offers
+                rows, order, 0, False, far > count >> FOURTH, budget, uncounted, queue, waiting, offers
             )
             made += more
             scans += looked
@@ -160,9 +157,9 @@ def propose_sorted(worker, cursor, chunk, rows, order, lists, reached, offers):
 
 
 @kernel
-def propose_waiting(worker, cursor, chunk, rows, order, stands, budget, scratch, offers):
-    """Every vertex makes an offer whose last one does not stand; returns as ``propose_all`` does."""
-    queue = scratch.queue[worker]
+def propose_waiting(worker, cursor, chunk, rows, order, stands, budget, queues, offers):
+    """Every vertex makes an offer whose last one does not stand; returns as ``propose_wide`` does."""
+    queue = queues[worker]
     made = scans = read = waiting = NONE
     for start, stop in chunks(cursor, chunk, stands.size):
         for u in range(np.uint64(start), np.uint64(stop)):
@@ -203,7 +200,7 @@ def suitors_to_mates(worker, cursor, chunk, order, state, mate):
 
 @kernel
 def propose_alone(rows, order, offers):
-    """Algorithm 3 as it is, by one thread, which goes on with whomever it displaces. Counts as ``propose_all`` does."""
+    """Algorithm 3 as it is, by one thread, which goes on with whomever it displaces. Counts as in ``propose_wide``."""
     made = scans = read = np.int64(0)
     for first in range(rows.indptr.size - 1):
         u = np.uint64(first)
@@ -261,7 +258,8 @@ def go_on(graph: Graph, order: Order, context: Context, state: np.ndarray) -> Re
     run_team(suitors_to_mates, n, threads, order, state, mate)
     stands[mate[mate >= 0]] = True
     waiting = n - int(np.count_nonzero(stands))
-    given = rows, order, stands, new_budget(), new_scratch(threads), Offers(state)
+    queues = worker_rows(threads, int(GROUP), np.uint64)
+    given = rows, order, stands, new_budget(), queues, Offers(state)
     counts = run_team(propose_waiting, n, threads, *given, progress=lambda done: context.report(done, n))
     run_team(suitors_to_mates, n, threads, order, state, mate)
     made, scans, read = (int(sum(column)) for column in zip(*counts, strict=True))
@@ -279,7 +277,7 @@ def _propose_unsorted(
     flat = least == greatest
     if flat and CROWDED * entries > n * n:
         threads = 1  # all want the same few, and several threads would but displace each other
-    scratch = new_scratch(threads)
+    scratch = new_scratch(threads, rows)
     if goes_in_waves(graph, order):
 
         def end_wave(done: int) -> bool:
@@ -293,7 +291,7 @@ def _propose_unsorted(
     way = Way(down, foreseen, flat, group_of(rows))
     if order.lossy:
         given = rows, order, way, budget, scratch, offers
-        return run_team(propose_all, n, threads, *given, chunk=chunk, progress=report)
+        return run_team(propose_wide, n, threads, *given, chunk=chunk, progress=report)
     if foreseen and threads == 2:
         threads = 1  # the second would foresee wrongly, and more than half of its offers would be made again
     if threads == 1:
@@ -302,9 +300,9 @@ def _propose_unsorted(
         chunk = zone
     else:
         zone = 0
-    zones = Zones(np.uint64(zone), mate, np.zeros(-(-n // zone) if zone else 0, np.int64))
-    ways = rows, order, way, budget, zones, scratch, new_copies(threads, rows), offers
-    counts = run_team(propose_short, n, threads, *ways, chunk=chunk, progress=report)
+    zones = new_zones(zone, n, mate)
+    ways = rows, order, way, budget, zones, scratch, offers
+    counts = run_team(propose_unbranched, n, threads, *ways, chunk=chunk, progress=report)
     if zones.waits.any() and not budget.is_spent:
         counts += run_team(propose_later, len(zones.waits), threads, *ways, chunk=1, serial_below=2)
     return counts
@@ -324,8 +322,8 @@ def _propose_sorted(rows: Rows, order: Order, threads: int, offers: Offers, repo
 
 
 def visiting_order(rows: Rows, order: Order, piece: int) -> tuple[bool, bool, bool]:
-    """Whether to visit the vertices from the last to the first, and whether nearly all offers then meet a settled one.
-    And whether nearly all best neighbours are in the same piece.
+    """Three answers: whether to visit the vertices from the last to the first, whether nearly all offers then meet a
+    settled one, and whether nearly all best neighbours are in the same piece.
 
     An offer to a vertex that has had its turn mostly stands or fails for good; one to a vertex whose turn is to come
     may be displaced. So the side where most of those asked have their best neighbour goes first: the upper one on a

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from troth.cpu.first_choices import Scratch
+from troth.cpu.first_choices import Scratch, scratch_of
 from troth.cpu.offers import GROUP, LOST, NONE, SPENT, Budget, Offers, offer_by_key
-from troth.cpu.suitor_short import Zone, copies_of, new_copies, settle_together
+from troth.cpu.suitor_unbranched import Zone, settle_together
 from troth.kernels.atomics import load
 from troth.kernels.jit import kernel
 from troth.kernels.sort import radix_sort
@@ -46,15 +46,14 @@ def find_ranks(worker, cursor, chunk, order, visits, ranks):
 
 
 @kernel
-def propose_wave(worker, cursor, chunk, rows, order, visits, ceiling, budget, scratch, copies, offers):
+def propose_wave(worker, cursor, chunk, rows, order, visits, ceiling, budget, scratch, offers):
     """The vertices of one wave, ``visits``, make their offers. All weights are equal.
 
     Those of priority ``ceiling`` or more have settled in earlier waves. So an offer of theirs is final: nobody who is
     still to come can better it, and they are displaced only by each other. Whoever holds such an offer returns it,
     without a look at its row. That halves the looks.
     """
-    queue, used = scratch.queue[worker], (scratch.first[worker], scratch.second[worker], scratch.keys[worker])
-    mine, shared = copies_of(copies, worker), Zone(NONE, NONE, visits, cursor)  # no zone, so nothing is listed
+    mine, none = scratch_of(scratch, worker), Zone(NONE, NONE, visits, cursor)  # no zone, so nothing is listed
     made = scans = read = uncounted = NONE
     for start, stop in chunks(cursor, chunk, visits.size):
         for group in range(np.uint64(start), np.uint64(stop), GROUP):
@@ -68,10 +67,10 @@ def propose_wave(worker, cursor, chunk, rows, order, visits, ceiling, budget, sc
                     made += ONE
                     displaced = offer_by_key(rows, order, rank, held, offers)
                 if displaced != NONE:
-                    queue[waiting] = rank if displaced == LOST else displaced
+                    mine.queue[waiting] = rank if displaced == LOST else displaced
                     waiting += ONE
             more, looked, seen, uncounted = settle_together(
-                rows, order, True, True, budget, uncounted, shared, used, queue, waiting, mine, offers
+                rows, order, True, True, budget, uncounted, none, mine, waiting, offers
             )
             made += more
             scans += looked
@@ -129,7 +128,7 @@ def propose_in_waves(
     ends = np.bincount(waves, minlength=1 << bits).cumsum()
     _, visits[:] = radix_sort(waves, np.arange(first, first + n, dtype=np.int32), threads)
     sharp = len(rows.indices) > SHARP * len(offers.state)
-    counts, begin, copies = [], 0, new_copies(threads, rows)
+    counts, begin = [], 0
     for wave, end in enumerate(ends.tolist()):
         ceiling = np.uint64(np.count_nonzero(table >= wave) << shift)  # the least priority of the waves before
         some = visits[begin:end]
@@ -137,9 +136,7 @@ def propose_in_waves(
             ranks = np.empty(len(some), np.uint32)
             run_team(find_ranks, len(some), threads, order, some, ranks)
             some = some[np.argsort(~ranks)]
-        counts += run_team(
-            propose_wave, len(some), threads, rows, order, some, ceiling, budget, scratch, copies, offers
-        )
+        counts += run_team(propose_wave, len(some), threads, rows, order, some, ceiling, budget, scratch, offers)
         begin = end
         if after(end):
             break

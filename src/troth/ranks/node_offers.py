@@ -96,7 +96,7 @@ answer(
 
 @kernel
 def look_again(worker, cursor, chunk, rows, order, flat, visits, budget, queues, offers):
-    """These vertices look for a neighbour, 64 at a time, and so do own ones that they displace; returns two counts.
+    """These vertices look for a neighbour, in groups, and so do own ones that they displace; returns two counts.
 
     ``budget`` has no end; ``queues`` is scratch, a row for each worker; ``flat``: all weights are equal.
     """

@@ -109,7 +109,7 @@ def offer_first(part, order, visits, firsts, queue, offers):
 
 @kernel
 def propose(worker, cursor, chunk, part, order, visits, first, budget, firsts, queues, offers):
-    """These vertices look for a neighbour, 64 at a time, and so do those that they displace; returns two counts.
+    """These vertices look for a neighbour, a group at a time, and so do those that they displace; returns two counts.
 
     ``first``: they have made no offer yet. ``budget`` has no end. ``firsts`` and ``queues`` are scratch, a row for each
     worker.

@@ -1,9 +1,9 @@
 """Suitor where ranks share memory: the kernels of ``cpu/suitor.py`` with ranks for threads, which take chunks of all
 vertices from one cursor.
 
-Which kernel serves is chosen as there: short rows go without branches, equal weights in waves of falling priority; and
-where entries are read five times as often as there are entries, the offers begin anew on sorted rows, for which a
-second window has the rows once more and 8 bytes a vertex. (Without room for that they go on as they are.)
+Which kernel serves is chosen as there: no branches but where weights are wide, equal weights in waves of falling
+priority. Where entries are read five times as often as there are entries, the offers begin anew on sorted rows, for
+which a second window has the rows once more and 8 bytes a vertex. (Without room for that they go on as they are.)
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from troth.cpu.first_choices import new_scratch
 from troth.cpu.offers import GROUP, NONE, Budget, Offers, new_budget
-from troth.cpu.suitor import CHUNK, MOST_LOOKS, propose_all, propose_sorted, visiting_order
-from troth.cpu.suitor_short import Way, Zones, group_of, new_copies, propose_short
+from troth.cpu.suitor import CHUNK, MOST_LOOKS, propose_sorted, propose_wide, visiting_order
+from troth.cpu.suitor_unbranched import Way, group_of, new_zones, propose_unbranched
 from troth.cpu.suitor_waves import goes_in_waves, propose_in_waves
 from troth.kernels.team import CALLER, chunk_size, run_team, worker_rows
 from troth.order import Order
@@ -78,14 +78,14 @@ def offer_all(
     # From the first vertex of the node, as the cursor counts; with ``down``, from the last of all to number 0.
     chunk = max(int(GROUP), chunk_size(own, threads * node.comm.size, max(2048, CHUNK * own // entries)))
     down, foreseen, _ = visiting_order(shared.rows, order, chunk) if shared.first == 0 else (False, False, False)
-    scratch, team = new_scratch(threads), CALLER if threads == 1 else threads  # no thread but this one need be woken
+    scratch = new_scratch(threads, shared.rows)
+    team = CALLER if threads == 1 else threads  # no thread but this one need be woken
     way = Way(down, foreseen, flat, group_of(shared.rows))
     if order.lossy:
-        ways: tuple = propose_all, shared.last, team, rows, order, way, budget, scratch
+        ways: tuple = propose_wide, shared.last, team, rows, order, way, budget, scratch
     else:
-        none = Zones(NONE, np.empty(0, np.int32), np.empty(0, np.int64))
-        copies = new_copies(threads, shared.rows)
-        ways = propose_short, shared.last, team, rows, order, way, budget, none, scratch, copies
+        zones = new_zones(0, own, np.empty(0, np.int32))
+        ways = propose_unbranched, shared.last, team, rows, order, way, budget, zones, scratch
     return run_team(*ways, offers, chunk=chunk, cursor=shared.cursor)
 
 
@@ -99,7 +99,7 @@ def _propose_in_waves(
 ) -> tuple[list, bool]:
     """Each rank has a share of the vertices, and all wait for each other after a wave; and whether they gave up."""
     some, gave_up = node.share_of(len(offers.state)), False
-    visits, scratch = np.empty(some.stop - some.start, np.int32), new_scratch(threads)
+    visits, scratch = np.empty(some.stop - some.start, np.int32), new_scratch(threads, shared.rows)
 
     def end_wave(_: int) -> bool:
         nonlocal gave_up

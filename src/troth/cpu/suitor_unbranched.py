@@ -10,13 +10,13 @@ next vertex is written:
 and the loser waits, if there is one. Its lower half is a rank, of which the vertex is found in a vector loop.
 ``max`` makes the exchange unconditional: where the offer loses, the word that is there is written once more.
 
-*Looks at many rows* (``look_together``). The rows of those who wait are copied one after another, by vectors; then all
-keys are made and all words gathered in flat loops, and vectors find the best key of each row. Rows longer than a
+*Many looks at one time* (``look_together``). The rows of those who wait are copied one after another, by vectors; then
+all keys are made and all words gathered in flat loops, and vectors find the best key of each row. Rows longer than a
 stretch are looked through a stretch at a time (``look_long``).
 
-*Zones.* An exchange that other threads must not come between takes as long as a row. Where most neighbours are near,
-as in meshes, and where one thread works alone, it is not needed: the vertices of a piece are a zone, in which nobody
-makes offers but its worker, and whoever wants a vertex of another zone waits until all zones are through.
+*Zones.* An atomic exchange takes as long as a short row. Where most neighbours are near, as in meshes, and where one
+thread works alone, none is needed: the vertices of a piece are a zone, in which nobody makes offers but its worker, and
+whoever wants a vertex of another zone waits until all zones are through.
 
 Everything else is as in ``suitor.py``, with its state and its invariant.
 """
@@ -27,17 +27,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from troth.cpu.first_choices import NEAR, TILE, choose, find_vertices, make_keys
+from troth.cpu.first_choices import LANES, NEAR, TILE, choose, find_vertices, make_keys, scratch_of
 from troth.cpu.offers import GROUP, NONE, SPENT, count_spent, fetch, look_short
 from troth.kernels.atomics import compare_and_swap, load, prefetch, store
-from troth.kernels.bits import WIDE, copy_lanes, largest_bid, two_largest
-from troth.kernels.jit import inlined, kernel
-from troth.kernels.team import chunks, stop_all, worker_rows
+from troth.kernels.bits import copy_lanes, largest_bid, two_largest
+from troth.kernels.jit import inlined, kernel, step
+from troth.kernels.team import APART, chunks, stop_all
 from troth.order import MASK, ONE, priority, vertex
 from troth.rows import Rows
 
 FOURTH = np.uint64(2)  # count >> FOURTH is a fourth of it
-LANES = np.uint64(WIDE)
 LEAST = 16  # vertices in a group
 STRETCH = TILE // GROUP  # entries of a row that are looked at together; a group of such rows is one tile
 
@@ -54,12 +53,19 @@ class Way(NamedTuple):
 class Zones(NamedTuple):
     """Zones of ``size`` vertices: 0, as many as a worker takes at a time, or all.
 
-    Those of zone i that wait for other zones are listed from later[i * size] on, and waits[i] is how many.
+    Those of zone i that wait for other zones are listed from later[i * size] on, and waits[i, 0] is how many. The list
+    of a zone has room for all of its vertices, and nobody is listed twice: who is listed has no offer that stands, so
+    nobody can displace it.
     """
 
     size: np.uint64
     later: np.ndarray
     waits: np.ndarray
+
+
+def new_zones(size: int, n: int, later: np.ndarray) -> Zones:
+    """Zones of so many of n vertices; ``later`` is room for n numbers. Each count has a cache line of its own."""
+    return Zones(np.uint64(size), later, np.zeros((-(-n // size) if size else 1, APART // 8), np.int64))
 
 
 class Zone(NamedTuple):
@@ -71,32 +77,9 @@ class Zone(NamedTuple):
     waits: np.ndarray
 
 
-class Copies(NamedTuple):
-    """Room for the short rows of a group, a row for each worker: ids, bits of weights, and the words of the ids."""
-
-    indices: np.ndarray
-    bits: np.ndarray
-    held: np.ndarray
-
-
 def group_of(rows: Rows) -> np.uint64:
     """How many vertices go together: fewer where rows are long, since many entries are read before one has settled."""
     return np.uint64(min(int(GROUP), max(LEAST, int(TILE) * (len(rows.indptr) - 1) // len(rows.indices))))
-
-
-def new_copies(threads: int, rows: Rows) -> Copies:
-    """Room for so many workers. All weights are the first one at first, for rows of which only ids are copied."""
-    size = int(TILE)
-    kinds = rows.indices.dtype, rows.bits.dtype, np.dtype(np.uint64)
-    copies = Copies(*(worker_rows(threads, size, kind) for kind in kinds))
-    copies.bits[:] = rows.bits[0]
-    return copies
-
-
-@inlined
-def copies_of(copies, worker):
-    """A worker's own room."""
-    return Copies(copies.indices[worker], copies.bits[worker], copies.held[worker])
 
 
 @inlined
@@ -123,23 +106,24 @@ def exchange(order, v, offer, zone, state):
 
 
 @inlined
-def offer_firsts(order, first, count, way, choices, scratch, queue, zone, state):
+def offer_firsts(order, first, count, way, scratch, zone, state):
     """First and second offers of vertices first .. first + count - 1. Returns how many wait, the offers made, and
     whether the words are far apart.
 
     Where their outcome is foreseen, the second follows the first at once.
     """
-    firsts, seconds = choices
-    ranks, lost = scratch[:GROUP], scratch[GROUP : 2 * GROUP]
-    targets, others = scratch[2 * GROUP : 3 * GROUP], scratch[3 * GROUP : 4 * GROUP]
+    firsts, seconds, queue, keys = scratch.first, scratch.second, scratch.queue, scratch.keys  # keys are used up by now
+    ranks, lost = keys[:GROUP], keys[GROUP : 2 * GROUP]
+    targets, others = keys[2 * GROUP : 3 * GROUP], keys[3 * GROUP : 4 * GROUP]
     for i in range(count):
         ranks[i] = priority(order, first + i)
     find_vertices(order, firsts, count, targets)
     find_vertices(order, seconds, count, others)
     far = NONE
     for i in range(count):
-        prefetch(state, targets[i])
-        far += np.uint64(targets[i] - first + NEAR > NEAR + NEAR)
+        v = targets[i] if firsts[i] != NONE else first
+        prefetch(state, v)
+        far += np.uint64(v - first + NEAR > NEAR + NEAR)
     waiting = losers = made = NONE
     for i in range(count):
         j = count - ONE - i if way.down else i
@@ -156,25 +140,25 @@ def offer_firsts(order, first, count, way, choices, scratch, queue, zone, state)
                 made += ONE
             else:
                 lost[losers] = j
-                losers += won ^ ONE
+                losers += (won ^ ONE) & np.uint64(seconds[j] != NONE)
                 queue[waiting] = held
                 waiting += won & np.uint64(held != NONE)
     for i in range(losers):
         j = lost[i]
-        if seconds[j] != NONE:
-            offer = (seconds[j] & ~MASK) | ranks[j]
-            held = exchange(order, others[j], offer, zone, state)
-            queue[waiting] = min(held, offer)
-            waiting += np.uint64(held != NONE)
+        offer = (seconds[j] & ~MASK) | ranks[j]
+        held = exchange(order, others[j], offer, zone, state)
+        queue[waiting] = min(held, offer)
+        waiting += np.uint64(held != NONE)
     return waiting, made + losers, far > count >> FOURTH
 
 
-@kernel
-def look_long(rows, order, u, rank, keys, held, offers):
+@step
+def look_long(rows, order, u, rank, scratch, offers):
     """``look`` in a long row, a stretch at a time; returns the neighbour's key, or NONE.
 
     Only where a stretch has a better key than the best so far, its neighbours' words are asked for.
     """
+    keys, held = scratch.keys, scratch.held
     mine = load(offers.state, u)
     best = mine - ONE if mine != NONE else NONE
     found = NONE
@@ -192,52 +176,65 @@ def look_long(rows, order, u, rank, keys, held, offers):
 
 
 @inlined
-def look_together(rows, order, flat, lookers, queue, waiting, found, keys, copies, offers):
-    """found[i] = the key of the best neighbour that would take lookers[i], or NONE; returns the entries read.
+def copy_rows(rows, flat, lookers, waiting, scratch):
+    """Copy the rows of those who wait, one behind the other, but for long ones; returns how many entries.
 
-    ``queue`` has their ranks. ``flat``: all weights are equal, and copied already.
+    ``flat``: all weights are equal, and there already.
     """
     entries, size = NONE, np.uint64(rows.indices.size)
     for i in range(waiting):
         start, stop = np.uint64(rows.indptr[lookers[i]]), np.uint64(rows.indptr[lookers[i] + ONE])
         if stop - start <= STRETCH and stop + LANES <= size:
             for e in range(start, stop, LANES):
-                copy_lanes(copies.indices, entries + (e - start), rows.indices, e)
+                copy_lanes(scratch.indices, entries + (e - start), rows.indices, e)
                 if not flat:
-                    copy_lanes(copies.bits, entries + (e - start), rows.bits, e)
+                    copy_lanes(scratch.bits, entries + (e - start), rows.bits, e)
             entries += stop - start
         elif stop - start <= STRETCH:
             for e in range(start, stop):
-                copies.indices[entries] = rows.indices[e]
-                copies.bits[entries] = rows.bits[e]
+                scratch.indices[entries] = rows.indices[e]
+                scratch.bits[entries] = rows.bits[e]
                 entries += ONE
-        else:
-            found[i] = look_long(rows, order, lookers[i], queue[i] & MASK, keys, copies.held, offers)
-    make_keys(copies, order, NONE, entries, keys)
+    return entries
+
+
+@inlined
+def look_together(rows, order, flat, lookers, waiting, scratch, offers):
+    """scratch.first[i] = the key of the best neighbour that would take lookers[i], or NONE; returns the entries read.
+
+    ``scratch.queue`` has their ranks.
+    """
+    found, queue, keys, held = scratch.first, scratch.queue, scratch.keys, scratch.held
+    for i in range(waiting):
+        if np.uint64(rows.indptr[lookers[i] + ONE] - rows.indptr[lookers[i]]) > STRETCH:
+            found[i] = look_long(rows, order, lookers[i], queue[i] & MASK, scratch, offers)
+    entries = copy_rows(rows, flat, lookers, waiting, scratch)
+    make_keys(scratch, order, NONE, entries, keys)
     for e in range(entries):
-        copies.held[e] = load(offers.state, np.uint64(np.uint32(copies.indices[e])))
+        held[e] = load(offers.state, np.uint64(np.uint32(scratch.indices[e])))
     begin = read = NONE
     for i in range(waiting):
         count = np.uint64(rows.indptr[lookers[i] + ONE] - rows.indptr[lookers[i]])
         if count <= STRETCH:
-            found[i] = largest_bid(keys, copies.held, begin, begin + count, queue[i] & MASK)
+            found[i] = largest_bid(keys, held, begin, begin + count, queue[i] & MASK)
             begin += count
         read += count
     return read
 
 
-@kernel
-def settle_one(rows, order, flat, budget, uncounted, zone, word, keys, held, offers):
+@step
+def settle_one(rows, order, flat, budget, uncounted, zone, scratch, offers):
     """``settle_together`` for the one who waits, and then for whomever it displaces: a chain, link by link."""
     made = scans = read = NONE
-    while word != NONE:
+    word = scratch.queue[NONE]  # perhaps a rank alone, and that may be 0
+    while True:
         rank = word & MASK
         u = vertex(order, word)
         count = np.uint64(rows.indptr[u + ONE] - rows.indptr[u])
         if count <= STRETCH:
             key = look_short(rows, order, flat, u, rank, offers)
         else:
-            key = look_long(rows, order, u, rank, keys, held, offers)
+            key = look_long(rows, order, u, rank, scratch, offers)
         scans += ONE
         read += count
         word = NONE
@@ -246,30 +243,27 @@ def settle_one(rows, order, flat, budget, uncounted, zone, word, keys, held, off
             word = min(offer, exchange(order, vertex(order, key), offer, zone, offers.state))
             made += ONE
         uncounted = count_spent(budget, uncounted + count)
-        if uncounted == SPENT:
+        if word == NONE or uncounted == SPENT:
             break
     return made, scans, read, uncounted
 
 
 @inlined
-def settle_together(rows, order, flat, far, budget, uncounted, zone, scratch, queue, waiting, copies, offers):
-    """All who wait look, then all make their offers, until nobody waits; returns as ``settle`` does.
+def settle_together(rows, order, flat, far, budget, uncounted, zone, scratch, waiting, offers):
+    """All who wait look, then all make their offers, until nobody waits; returns the counts that ``settle`` does.
 
-    ``queue`` are the offers that lost, whose lower halves are the ranks of those who wait.
+    ``scratch.queue`` has the offers that lost, whose lower halves are the ranks of those who wait.
     """
-    found, lookers, keys = scratch
-    targets = keys[:GROUP]  # keys are used up by then
+    queue, found, lookers, targets = scratch.queue, scratch.first, scratch.second, scratch.keys[:GROUP]
     made = scans = read = NONE
     while waiting > NONE:
         if waiting == ONE:
-            some, looked, seen, uncounted = settle_one(
-                rows, order, flat, budget, uncounted, zone, queue[0], keys, copies.held, offers
-            )
+            some, looked, seen, uncounted = settle_one(rows, order, flat, budget, uncounted, zone, scratch, offers)
             return made + some, scans + looked, read + seen, uncounted
         find_vertices(order, queue, waiting, lookers)
         if far:
             fetch(rows, lookers, waiting, offers)
-        seen = look_together(rows, order, flat, lookers, queue, waiting, found, keys, copies, offers)
+        seen = look_together(rows, order, flat, lookers, waiting, scratch, offers)
         read += seen
         scans += waiting
         find_vertices(order, found, waiting, targets)
@@ -292,19 +286,16 @@ def settle_together(rows, order, flat, far, budget, uncounted, zone, scratch, qu
 def find_zone(zones, n, first, count, place):
     """The zone of a worker who has ``count`` vertices from ``first`` on, and began to count at ``place``."""
     if zones.size == NONE:
-        return Zone(NONE, NONE, zones.later, zones.waits)
+        return Zone(NONE, NONE, zones.later, zones.waits[NONE])
     if zones.size >= n:
-        return Zone(NONE, n, zones.later, zones.waits)
-    return Zone(first, count, zones.later[place:], zones.waits[place // zones.size :])
+        return Zone(NONE, n, zones.later, zones.waits[NONE])
+    return Zone(first, count, zones.later[place:], zones.waits[place // zones.size])
 
 
 @kernel
-def propose_short(worker, cursor, chunk, rows, order, way, budget, zones, scratch, copies, offers):
-    """Every vertex makes its offer; counts as in ``propose_all``."""
-    n = np.uint64(rows.indptr.size - 1)
-    firsts, seconds, keys = scratch.first[worker], scratch.second[worker], scratch.keys[worker]
-    queue = scratch.queue[worker]
-    mine = copies_of(copies, worker)
+def propose_unbranched(worker, cursor, chunk, rows, order, way, budget, zones, scratch, offers):
+    """Every vertex makes its offer; counts as in ``propose_wide``."""
+    n, mine = np.uint64(rows.indptr.size - 1), scratch_of(scratch, worker)
     made = scans = read = uncounted = NONE
     for start, stop in chunks(cursor, chunk, rows.indptr.size - 1):
         begin, end = np.uint64(start), np.uint64(stop)
@@ -312,16 +303,13 @@ def propose_short(worker, cursor, chunk, rows, order, way, budget, zones, scratc
         for group in range(begin, end, way.group):
             count = min(way.group, end - group)
             first = n - group - count if way.down else group
-            choose(rows, order, first, first + count, keys, firsts, seconds)
+            choose(rows, order, first, first + count, mine.keys, mine.first, mine.second)
             scans += count
             read += np.uint64(rows.indptr[first + count] - rows.indptr[first])
-            waiting, some, far = offer_firsts(
-                order, first, count, way, (firsts, seconds), keys, queue, zone, offers.state
-            )
+            waiting, some, far = offer_firsts(order, first, count, way, mine, zone, offers.state)
             made += some
-            used = firsts, seconds, keys
             more, looked, seen, uncounted = settle_together(
-                rows, order, way.flat, far, budget, uncounted, zone, used, queue, waiting, mine, offers
+                rows, order, way.flat, far, budget, uncounted, zone, mine, waiting, offers
             )
             made += more
             scans += looked
@@ -333,25 +321,24 @@ def propose_short(worker, cursor, chunk, rows, order, way, budget, zones, scratc
 
 
 @kernel
-def propose_later(worker, cursor, chunk, rows, order, way, budget, zones, scratch, copies, offers):
-    """Those who have waited for other zones make their offers; counts as in ``propose_all``."""
-    queue, used = scratch.queue[worker], (scratch.first[worker], scratch.second[worker], scratch.keys[worker])
-    mine = copies_of(copies, worker)
-    shared = Zone(NONE, NONE, zones.later, zones.waits)
+def propose_later(worker, cursor, chunk, rows, order, way, budget, zones, scratch, offers):
+    """Those who have waited for other zones make their offers; counts as in ``propose_wide``."""
+    mine = scratch_of(scratch, worker)
+    none = Zone(NONE, NONE, zones.later, zones.waits[NONE])
     made = scans = read = uncounted = NONE
-    for start, stop in chunks(cursor, chunk, zones.waits.size):
-        for i in range(np.uint64(start), np.uint64(stop)):
-            for group in range(NONE, np.uint64(zones.waits[i]), way.group):
-                waiting = min(way.group, np.uint64(zones.waits[i]) - group)
-                for k in range(waiting):
-                    queue[k] = priority(order, np.uint32(zones.later[i * zones.size + group + k]))
-                more, looked, seen, uncounted = settle_together(
-                    rows, order, way.flat, False, budget, uncounted, shared, used, queue, waiting, mine, offers
-                )
-                made += more
-                scans += looked
-                read += seen
-                if uncounted == SPENT:
-                    stop_all(cursor)
-                    break
+    for i, _ in chunks(cursor, chunk, len(zones.waits)):  # a zone at a time
+        listed, count = zones.later[np.uint64(i) * zones.size :], np.uint64(zones.waits[i, 0])
+        for group in range(NONE, count, way.group):
+            waiting = min(way.group, count - group)
+            for k in range(waiting):
+                mine.queue[k] = priority(order, np.uint32(listed[group + k]))
+            more, looked, seen, uncounted = settle_together(
+                rows, order, way.flat, False, budget, uncounted, none, mine, waiting, offers
+            )
+            made += more
+            scans += looked
+            read += seen
+            if uncounted == SPENT:
+                stop_all(cursor)
+                break
     return made, scans, read
