@@ -249,6 +249,24 @@ def test_neighbours_far_apart_have_no_zones(monkeypatch):
     assert run(graph, order_of(graph), Context(3)).counts["threads"] == 3
 
 
+@pytest.mark.parametrize("far", [False, True])
+def test_one_thread_for_two_only_where_neighbours_are_near(far, monkeypatch):
+    """All want their neighbour of the lowest number: along a path the one before, in the other graph one far off."""
+    teams, n = [], 20_000
+    rng = np.random.default_rng(8)
+    ends = (rng.integers(0, 200, n), np.arange(n)) if far else (np.arange(n - 1), np.arange(1, n))
+    graph = as_graph((*ends, (2 * n - ends[0]).astype(np.int32)))
+
+    def run_team(kernel, total, threads, *args, **options):
+        teams.append(threads)
+        return team.run_team(kernel, total, threads, *args, **options)
+
+    monkeypatch.setattr(suitor, "run_team", run_team)
+    assert visiting_order(rows_of(graph), order_of(graph), 1000) == (False, True, not far)
+    check(graph, threads=(2,), presort=(False,))
+    assert teams[0] == (2 if far else 1)
+
+
 # ---- rows that are read again and again ----
 
 

@@ -292,7 +292,7 @@ def _propose_unsorted(
     if order.lossy:
         given = rows, order, way, budget, scratch, offers
         return run_team(propose_wide, n, threads, *given, chunk=chunk, progress=report)
-    if foreseen and threads == 2:
+    if foreseen and near and threads == 2:
         threads = 1  # the second would foresee wrongly, and more than half of its offers would be made again
     if threads == 1:
         zone = n
