@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from corpus import corpus, on_corpus
+from corpus import corpus, on_corpus, order_of
 
 import troth
+from troth.contract import Context
+from troth.cpu.suitor import run
+from troth.cpu.suitor_unbranched import STRETCH
 from troth.engines import ALGORITHMS
 from troth.viz.stories import STORIES, tell
 from troth.viz.stories.auction import Auction
@@ -89,6 +92,20 @@ def test_options(name, options):
     story = tell(graph, name, **options)
     check(story, troth.match(graph, algorithm=name, device="cpu", **options).mate)
     assert not any(vertex.colour for vertex in story.frames[-1].vertices)
+
+
+def test_every_look_is_shown_once():
+    """Rows that are looked at together, and long ones, which go alone."""
+    rng = np.random.default_rng(1)
+    ends = [(0, v, 200 - v) for v in range(1, 120)] + [(1, v, 300 - v) for v in range(2, 90)]
+    row, col, weight = np.array(ends + [(2, v, int(rng.integers(1, 400))) for v in range(3, 140)]).T
+    graph = troth.as_graph((row, col, weight))
+    assert np.diff(graph.indptr).max() > STRETCH
+    said = " ".join(frame.caption for frame in tell(graph).frames)
+    found = run(graph, order_of(graph), Context(1))
+    looks = found.counts["scans"] - graph.n  # the first choices are counted as well
+    assert looks > 5
+    assert said.count("looks at its row") + said.count("finds nobody") == looks
 
 
 # ---- the example of Naim et al.: a-b 4, a-c 5, c-d 7, c-e 9, d-e 10 ----

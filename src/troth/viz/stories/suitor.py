@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from troth.cpu.offers import LOST, NONE
+from troth.cpu.suitor_unbranched import STRETCH
+from troth.order import ONE
 from troth.viz.story import Arrow, Story, Watching
 
 QUEUE = {
@@ -83,12 +85,12 @@ class Suitor(Story):
             self.frame("wait", f"{self.name(at.u)} joins the queue and will look again.", [at.u])
 
     def on_offer_firsts(self, at) -> Watching:
-        for u, key in enumerate(at.choices[0][: at.count], int(at.first)):
+        for u, key in enumerate(at.scratch.first[: at.count], int(at.first)):
             if key == NONE:
                 self._is_alone(u)
         waiting, *_ = yield
         if waiting:
-            late = [self.vertex(word) for word in at.queue[:waiting]]
+            late = [self.vertex(word) for word in at.scratch.queue[:waiting]]
             self.frame("wait", f"In the queue: {self.names(late)}.", late)
 
     def on_exchange(self, at) -> Watching:
@@ -146,10 +148,12 @@ class Suitor(Story):
 
     def on_look_together(self, at) -> Watching:
         yield
-        for u, key in zip(at.lookers[: at.waiting], at.found, strict=False):
-            self._looked(int(u), self.vertex(key) if key else -1)
+        for u, key in zip(at.lookers[: at.waiting], at.scratch.first, strict=False):
+            if at.rows.indptr[u + ONE] - at.rows.indptr[u] <= STRETCH:  # a long row was looked at alone
+                self._looked(int(u), self.vertex(key) if key else -1)
 
     on_look_exactly = on_look
+    on_look_long = on_look_short
 
     def _looked(self, u: int, v: int) -> None:
         if v < 0:
