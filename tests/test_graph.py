@@ -1,11 +1,13 @@
 """``Graph``: taken as it is or gated again, the range of its weight bits, and how it shows itself."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from corpus import build, on_corpus
 from gating import SQUARE, cleaned
 
 from troth.api.opening import as_graph
+from troth.errors import TrothError
 from troth.graph import Graph
 from troth.order import weight_bits
 
@@ -37,6 +39,37 @@ def test_a_graph_gated_again_keeps_names_and_vertex_weights():
         assert again.weights.tolist() == weights
     empty = Graph(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0))
     assert as_graph(empty, weights="unit").n == 0
+
+
+EDGE = {"indptr": [0, 1, 2], "indices": [1, 0], "weights": [2.5, 2.5]}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"indptr": [0, 2, 1]}, "indptr is not a rising sequence"),
+        ({"indices": [1, 2]}, "a neighbour is no vertex"),
+        ({"indices": [1, 1]}, "a vertex is its own neighbour"),
+        ({"indptr": [0, 2, 2], "indices": [1, 1]}, "a row is not ascending, or has a neighbour twice"),
+        ({"weights": [2.5, 3.5]}, "the two directions of some edge differ"),
+        ({"weights": [0.0, 0.0]}, "a weight is not positive"),
+        ({"weights": [np.inf, np.inf]}, "a weight is not finite"),
+        ({"weights": [2.5]}, "the lengths of indptr, indices and weights do not fit"),
+        ({"weights": np.array([2**63, 2**63], np.uint64)}, r"a weight is 2\^63 or more"),
+        ({"weights": np.array([1j, 1j])}, "weights of type complex128 have no exact order"),
+    ],
+)
+def test_arrays_that_are_no_graph(change, reason):
+    arrays = EDGE | change
+    kinds = {"indptr": np.int64, "indices": np.int32, "weights": None}
+    with pytest.raises(TrothError, match=f"^these arrays are no graph: {reason}.*; troth.as_graph makes one$"):
+        Graph(**{name: np.asarray(arrays[name], kind) for name, kind in kinds.items()})
+
+
+def test_the_greatest_whole_number_that_is_a_weight():
+    weights = np.full(2, 2**63 - 1, np.uint64)
+    graph = Graph(np.array([0, 1, 2]), np.array([1, 0], np.int32), weights)
+    assert graph.bits_range() == (2**63 - 1,) * 3
 
 
 @on_corpus

@@ -15,7 +15,7 @@ import numpy as np
 
 from troth.arrays import check_room, cupy, device_number, device_of, is_on_device, packages_of, to_host, using
 from troth.errors import TrothError
-from troth.gate.findings import FINGERPRINT, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
+from troth.gate.findings import FINGERPRINT, GREATEST, LOOPS, NONFINITE, NONPOSITIVE, OUTSIDE, UNSORTED
 from troth.inputs import MAX_VERTICES, Matrix, Sparse
 from troth.neighbours.networkx import edges_to_networkx
 from troth.neighbours.scipy import rows_to_scipy
@@ -266,4 +266,5 @@ def _why_no_graph(indptr: Any, indices: Any, weights: Any) -> str:
         NONPOSITIVE: "a weight is not positive",
         FINGERPRINT: "the two directions of some edge differ",
     }
-    return next((reason for column, reason in reasons.items() if found[column]), "")
+    too_much = "a weight is 2^63 or more" if weights.dtype == np.uint64 and found[GREATEST] >= 2**63 else ""
+    return next((reason for column, reason in reasons.items() if found[column]), too_much)

@@ -52,6 +52,13 @@ def check(
             assert run(graph, order, plan | bound, seed).mates.tolist() == expected, (name, bound)
 
 
+def test_progress_ends_at_the_end():
+    graph, told = grid(7, 8, lambda u, v: u + v), []
+    with emulated(suitor, presorted, undecided):
+        suitor.run(on_card(graph), order_of(graph), Context(progress=lambda *some: told.append(some)))
+    assert told == [("match", 0, graph.n), ("match", graph.n, graph.n)]
+
+
 @on_corpus
 def test_corpus(graph):
     check(graph, ("hash", "low", "high")[graph.n % 3], graph.n % 4)

@@ -60,6 +60,7 @@ def sort_rows(graph: Graph, order: Order) -> tuple[Any, Any]:
     launch(list_keys, graph.n * WARP, *rows, as_argument(order), keys)
     make_room_to_sort(cp, total)
     places = cp.lexsort(keys)
+    del keys  # room for what is returned
     return graph.indices[places], bits[places]
 
 

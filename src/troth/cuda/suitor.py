@@ -28,8 +28,7 @@ Lists are filled by way of shared memory, some 96 items for one addition to a li
 about 3 ns each, whoever makes them, and one for every warp would take longer than all the rest.
 
 Memory: 50 bytes a vertex, and for rows that are not short up to 2 bytes an entry. Where ``settle`` ends early, 49 bytes
-a vertex more and up to 44 an entry that is sorted, and what the sort takes; where there is no room for that, ``settle``
-goes on to the end.
+a vertex more and up to 53 an entry that is sorted; where there is no room for that, ``settle`` goes on to the end.
 """
 
 from __future__ import annotations
@@ -201,6 +200,7 @@ def _run_fast(graph: Graph, order: Order, context: Context) -> Result:
             run_settle(0, NO_BOUND, NO_BOUND)
         if clock is not None:
             clock.note()
+    context.report(n, n)
     return Result(mate, counts, {} if clock is None else {"kernels": clock.read()})
 
 
