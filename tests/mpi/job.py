@@ -451,6 +451,8 @@ def refused_calls(comm, graph):
     yield "rank 1: a graph of 9 vertices and 8 edges, but rank 0 has one of 128", lambda: mpi.from_graph(other)
     part = mpi.from_graph(graph)
     yield "rank 1: seed=None is not a whole number", lambda: mpi.match(part, seed=None if comm.rank == 1 else 0)
+    turned = comm.Split(0, -comm.rank)
+    yield "comm has other processes than the graph", lambda: mpi.match(part, comm=turned)
 
 
 def speaking(comm):
@@ -642,6 +644,11 @@ def disagreement(comm, what: str) -> None:
         mpi.match(mpi.from_graph(graph), **({"nodes": 2} if other else {}))
     elif what == "partition":
         mpi.from_graph(graph, partition="hash" if other else "block")
+    elif what == "scattered":
+        mpi.scatter(graph, partition="block" if other else "hash")
+    elif what == "certify":
+        part = mpi.from_graph(graph)
+        mpi.verify(part, mpi.match(part), certify=other)
     elif what == "source":
         mpi.load("path:n=500" if other else "grid:rows=20,cols=25")
     else:

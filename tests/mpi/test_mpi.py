@@ -406,6 +406,8 @@ def test_what_one_rank_refuses_all_refuse():
     [
         ("nodes", "troth: rank 1: nodes=2, but nodes=None on rank 0: ask for the same on every rank\n"),
         pytest.param("partition", "rank 1: partition='hash', but partition='block' on rank 0", marks=slow),
+        pytest.param("scattered", "rank 1: partition='block', but partition='hash' on rank 0", marks=slow),
+        ("certify", "troth: rank 1: certify=True, but certify=False on rank 0: ask for the same on every rank\n"),
         pytest.param("source", "rank 1: source='path:n=500', but source='grid:rows=20,cols=25' on rank 0", marks=slow),
         pytest.param("progress", "rank 1 failed: RuntimeError: no way to say", marks=slow),
     ],

@@ -15,7 +15,7 @@ from troth.io.mates import read_parts
 from troth.mpi.result import DistMatching
 from troth.ranks.checks import RankChecks, known
 from troth.ranks.graph import DistGraph
-from troth.ranks.job import agreeing, ending_the_job
+from troth.ranks.job import agree_on, agreeing, ending_the_job
 from troth.ranks.partition import even_blocks, look_up, my_lines
 
 if TYPE_CHECKING:
@@ -50,7 +50,10 @@ def verify(
     """
     if promises_dominance is None:
         promises_dominance = isinstance(matching, DistMatching) and engine_promises(matching.algorithm)
+    by_file = isinstance(matching, (str, os.PathLike))
     with ending_the_job(graph.comm):
+        asked = {"matching": "a file" if by_file else "mates", "certify": certify}
+        agree_on(graph.comm, asked | {"promises_dominance": promises_dominance})
         if isinstance(matching, (str, os.PathLike)):
             own, lines = read_own(graph, matching)
             if lines != graph.n:

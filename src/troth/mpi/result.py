@@ -186,8 +186,7 @@ def match(
                 raise TrothError(f"device={device!r} is not for ranks: choose {' or '.join(RANK_DEVICES)}")
             request = make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options)
             refuse_gap(request)
-            if comm.size != graph.comm.size:
-                raise TrothError(f"comm has {comm.size} processes, but the graph was loaded on {graph.comm.size}")
+            refuse_others(comm, graph.comm)
         return match_until(request, graph, comm)
 
 
@@ -209,6 +208,16 @@ def refuse_gap(request: Request) -> None:
     """Refuse a gap in cost for a graph that is distributed already."""
     if request.given.get("gap") is not None:
         raise TrothError("gap is a part of the cost, but ranks have weights: give the whole graph to troth.match")
+
+
+def refuse_others(comm: Any, loaded: Any) -> None:
+    """Refuse a communicator of other processes than those that have the graph, or in another order."""
+    from mpi4py import MPI
+
+    if comm.size != loaded.size:
+        raise TrothError(f"comm has {comm.size} processes, but the graph was loaded on {loaded.size}")
+    if MPI.Comm.Compare(comm, loaded) not in (MPI.IDENT, MPI.CONGRUENT):
+        raise TrothError("comm has other processes than the graph was loaded on, or has them in another order")
 
 
 def match_until(request: Request, graph: DistGraph, comm: Any) -> DistMatching:

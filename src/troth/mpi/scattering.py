@@ -14,10 +14,10 @@ import numpy as np
 
 from troth.api.opening import as_graph
 from troth.graph import Graph
-from troth.mpi.partitioning import Owners, make_partition
+from troth.mpi.partitioning import Owners, make_partition, name_of_owners
 from troth.ranks.exchange import barrier, wait
 from troth.ranks.graph import DistGraph, assemble, own_rows
-from troth.ranks.job import agreeing, ending_the_job, world
+from troth.ranks.job import agree_on, agreeing, ending_the_job, world
 from troth.ranks.nodes import free
 from troth.ranks.partition import Blocks, Partition, balanced_blocks
 
@@ -41,6 +41,7 @@ def scatter(graph: Any, *, comm: Any = None, partition: Owners = "block") -> Dis
     """
     comm = world() if comm is None else comm
     with ending_the_job(comm):
+        agree_on(comm, {"partition": name_of_owners(partition)})
         free(comm, unused=True)
         return scattered_graph(comm, partition, lambda: as_graph(graph))
 
