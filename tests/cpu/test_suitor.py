@@ -104,6 +104,14 @@ def test_waves_look_less(monkeypatch, ties):
     assert 2 * waves["scans"] < plain["scans"]
 
 
+@pytest.mark.parametrize("ties", ["hash", "degree"])
+def test_all_want_the_same_and_each_row_is_read_once(ties):
+    """By falling priority one after the other: of vertices that look together all but one would look again."""
+    graph = troth.generate("complete", n=500, weights="unit")
+    assert run(graph, order_of(graph, ties), Context(1)).counts["edges_read"] <= 1.01 * len(graph.indices)
+    check(graph, ties, threads=(1, 2), presort=(False,))
+
+
 # ---- coarse prefixes ----
 
 

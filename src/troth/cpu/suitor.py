@@ -50,7 +50,7 @@ from troth.cpu.offers import (
     settle,
 )
 from troth.cpu.suitor_unbranched import FOURTH, Way, group_of, new_zones, propose_later, propose_unbranched
-from troth.cpu.suitor_waves import goes_in_waves, propose_in_waves
+from troth.cpu.suitor_waves import goes_in_waves, is_crowded, propose_in_waves
 from troth.graph import Graph
 from troth.kernels.atomics import prefetch
 from troth.kernels.jit import inlined, kernel
@@ -59,7 +59,6 @@ from troth.order import ONE, PRIORITY_BITS, Order, prefix, priority, vertex
 from troth.rows import Rows, heaviest, rows_of, sort_rows
 
 SMALL = 2**15  # entries up to which the paper's loop serves, where threads were not asked for: it compiles in a quarter
-CROWDED = 16  # graphs of equal weights that have more than such a part of all edges are one thread's work
 MOST_LOOKS = 5  # times the entries of the graph that are read before the rows are sorted
 CHUNK = 2**17  # entries of the rows that a thread takes at a time: most neighbours in a mesh are then its own
 ASKED = 1024  # vertices, about, that are asked which way their best neighbour lies
@@ -275,8 +274,8 @@ def _propose_unsorted(
     n, entries, rows = graph.n, len(graph.indices), rows_of(graph)
     least, greatest, _ = graph.bits_range()
     flat = least == greatest
-    if flat and CROWDED * entries > n * n:
-        threads = 1  # all want the same few, and several threads would but displace each other
+    if flat and is_crowded(rows):
+        threads = 1  # several would but displace each other
     scratch = new_scratch(threads, rows)
     if goes_in_waves(graph, order):
 

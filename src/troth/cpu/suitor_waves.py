@@ -24,6 +24,8 @@ from troth.rows import Rows
 
 DENSE = 8  # mean degree above which equal weights go in waves; below it, rows are too short to be worth a jump
 SHARP = 32  # mean degree above which a wave goes by priority as well: a second look at a row costs more than the sort
+TOGETHER = np.uint64(16)  # vertices of such graphs that look at one time
+CROWDED = 16  # graphs with more than such a part of all possible edges
 WAVE_BITS = 5  # at most 32 waves
 CLASS_BITS = 5  # a class of vertices goes in at most 32 of them
 SAMPLE = 2**13  # vertices whose classes are counted, about
@@ -46,8 +48,8 @@ def find_ranks(worker, cursor, chunk, order, visits, ranks):
 
 
 @kernel
-def propose_wave(worker, cursor, chunk, rows, order, visits, ceiling, budget, scratch, offers):
-    """The vertices of one wave, ``visits``, make their offers. All weights are equal.
+def propose_wave(worker, cursor, chunk, rows, order, visits, size, ceiling, budget, scratch, offers):
+    """The vertices of one wave, ``visits``, make their offers, ``size`` of them together. All weights are equal.
 
     Those of priority ``ceiling`` or more have settled in earlier waves. So an offer of theirs is final: nobody who is
     still to come can better it, and they are displaced only by each other. Whoever holds such an offer returns it,
@@ -56,9 +58,9 @@ def propose_wave(worker, cursor, chunk, rows, order, visits, ceiling, budget, sc
     mine, none = scratch_of(scratch, worker), Zone(NONE, NONE, visits, cursor)  # no zone, so nothing is listed
     made = scans = read = uncounted = NONE
     for start, stop in chunks(cursor, chunk, visits.size):
-        for group in range(np.uint64(start), np.uint64(stop), GROUP):
+        for group in range(np.uint64(start), np.uint64(stop), size):
             waiting = NONE
-            for i in range(group, min(group + GROUP, np.uint64(stop))):
+            for i in range(group, min(group + size, np.uint64(stop))):
                 u = np.uint64(np.uint32(visits[i]))
                 held = load(offers.state, u)
                 rank = priority(order, u)
@@ -79,6 +81,11 @@ def propose_wave(worker, cursor, chunk, rows, order, visits, ceiling, budget, sc
                 stop_all(cursor)
                 break
     return made, scans, read
+
+
+def is_crowded(rows: Rows) -> bool:
+    """Whether so many of all possible edges are there that, with equal weights, most vertices want the same few."""
+    return CROWDED * len(rows.indices) > (len(rows.indptr) - 1) ** 2
 
 
 def goes_in_waves(graph: Any, order: Order) -> bool:
@@ -128,6 +135,8 @@ def propose_in_waves(
     ends = np.bincount(waves, minlength=1 << bits).cumsum()
     _, visits[:] = radix_sort(waves, np.arange(first, first + n, dtype=np.int32), threads)
     sharp = len(rows.indices) > SHARP * len(offers.state)
+    # Those who look together may all want the same one.
+    size = ONE if is_crowded(rows) else TOGETHER if sharp else GROUP
     counts, begin = [], 0
     for wave, end in enumerate(ends.tolist()):
         ceiling = np.uint64(np.count_nonzero(table >= wave) << shift)  # the least priority of the waves before
@@ -136,7 +145,7 @@ def propose_in_waves(
             ranks = np.empty(len(some), np.uint32)
             run_team(find_ranks, len(some), threads, order, some, ranks)
             some = some[np.argsort(~ranks)]
-        counts += run_team(propose_wave, len(some), threads, rows, order, some, ceiling, budget, scratch, offers)
+        counts += run_team(propose_wave, len(some), threads, rows, order, some, size, ceiling, budget, scratch, offers)
         begin = end
         if after(end):
             break
