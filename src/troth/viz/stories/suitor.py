@@ -16,17 +16,17 @@ from troth.order import ONE
 from troth.viz.story import Arrow, Story, Watching
 
 QUEUE = {
-    "queue": "until the queue is empty:",
-    "look": "    each x in it:  v ← the heaviest with offer(v) < w(x, v)",
-    "none": "        if there is none:  x stays alone",
-    "again": "    each x in it:  suitor(v) ← x,  offer(v) ← w(x, v)",
-    "push": "        whom x displaced, or x if others were first, joins the next queue",
+    "queue": "for all x in the queue:",
+    "look": "    v ← the heaviest with offer(v) < w(x, v)",
+    "none": "    if there is none:  x stays alone",
+    "again": "    else:  suitor(v) ← x,  offer(v) ← w(x, v)",
+    "push": "        who is left over joins the queue",
     "mates": "mate(v) ← suitor(v)",
 }
 IN_A_STREAM = {
     "choose": "for each u:  find its two heaviest neighbours",
-    "each": "for each u,  and again for those who were refused:",
-    "offer": "    v ← the first of the two,  then the second",
+    "each": "for each u:",
+    "offer": "    v ← the first of them,  then the second",
     "compare": "    if offer(v) < w(u, v):",
     "take": "        suitor(v) ← u,  offer(v) ← w(u, v)",
     "displace": "        whom u displaced joins the queue",
