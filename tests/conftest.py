@@ -19,10 +19,12 @@ settings.load_profile("same")
 
 # Where several processes share the tests, a file stays in one, since its tests compile the same kernels. So do these
 # folders and files, in this order, and before others: those that start MPI jobs, of which two at a time would wait for
-# each other busily; and those that compile the engines.
+# each other busily; those that compile the engines; and long ones, which would keep one process busy at the end.
 GROUPS = {
     "ranks": ("mpi", "ranks", "bench", "test_ranks"),
     "engines": ("test_agreement", "test_api", "cpu", "kernels"),
+    "pages": ("test_page", "test_draw"),
+    "docs": ("test_docs",),
 }
 PLACES = {part: (group, place) for group, parts in GROUPS.items() for place, part in enumerate(parts)}
 
