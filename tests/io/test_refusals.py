@@ -132,6 +132,11 @@ TABLES = {
     ),
     "which weight": ("source,target,day,hour\n0,1,2,3\n", "which of 'day', 'hour' is the weight"),
     "no name of a weight": ("source,target,day\n0,1,2\n", "is 'day' the weight.* --columns source,target,day"),
+    "a name with a blank": ("source,target,my day\n0,1,2\n", "--columns 'source,target,my day', or the two ends alone"),
+    "a name with a control character": (
+        "source,target,my\x1fday\n0,1,2\n",
+        r"columns=\('source', 'target', 'my\\x1fday'\), or the two ends alone",
+    ),
     "two weights": ("source,target,weight,score\n0,1,2,3\n", "which of 'weight', 'score' is the weight"),
     "weight of text": ("source,target,weight\n0,1,2\n\n1,2,heavy\n", "line 4: 'heavy' is not a number"),
     "weight missing": ("0,1,2\n1,2,\n", "line 2: 2 cells"),

@@ -11,6 +11,7 @@ The rules are the same for a file and for a pandas, polars or pyarrow table in m
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -168,7 +169,9 @@ def _refuse_end(where: str, ends: Sequence[str], weight: str) -> None:
 def _remedy(names: Sequence[str]) -> str:
     """How to name columns, in Python and on the command line."""
     chosen = tuple(names[:3]) if len(names) <= 3 else ("source", "target", "weight")
-    return shortened(f"as in columns={chosen!r} or --columns {','.join(chosen)}", 200)
+    words = ",".join(chosen)
+    in_a_shell = f" or --columns {shlex.quote(words)}" if words.isprintable() else ""
+    return shortened(f"as in columns={chosen!r}{in_a_shell}", 200)
 
 
 def _named_columns(where: str, names: Sequence[str] | None, columns: Sequence[str]) -> tuple[int, int, int | None]:
