@@ -238,8 +238,8 @@ def test_the_last_in_the_order_waits_alone_for_another_zone():
     check(graph, "high", threads=(2,), presort=(False,))
 
 
-def test_the_last_in_the_order_is_alone_in_the_last_group_of_a_wave():
-    """The same in waves: here the wave of lowest priority has one vertex more than a group."""
+def test_the_last_in_the_order_looks_alone_in_its_wave():
+    """The same in waves: where nearly all edges are there, each vertex looks alone."""
     graph = complete(522, lambda u, v: 1)
     order = order_of(graph, "degree", 1)
     assert 0 in priorities(order, graph.n)

@@ -50,12 +50,12 @@ def verify(
     """
     if promises_dominance is None:
         promises_dominance = isinstance(matching, DistMatching) and engine_promises(matching.algorithm)
-    by_file = isinstance(matching, (str, os.PathLike))
+    path = matching if isinstance(matching, (str, os.PathLike)) else None
     with ending_the_job(graph.comm):
-        asked = {"matching": "a file" if by_file else "mates", "certify": certify}
+        asked = {"matching": "mates" if path is None else "a file", "certify": certify}
         agree_on(graph.comm, asked | {"promises_dominance": promises_dominance})
-        if isinstance(matching, (str, os.PathLike)):
-            own, lines = read_own(graph, matching)
+        if path is not None:
+            own, lines = read_own(graph, path)
             if lines != graph.n:
                 return not_valid(why_wrong_shape((lines,), graph.n), promises_dominance)
         else:
