@@ -206,6 +206,10 @@ def test_the_rounds_of_one_warp(graph, variant):
             "rounds": len(waiting),
             "balanced": balanced if variant in ("synclb", "hybrid") else 0,
             "proposals": offers,
+            "quick_warps": int(len(waiting) < 10),
+            "quick_blocks": int(len(waiting) < 10),
+            "warps": 1,
+            "blocks": 1,
             "variant": variant,
         }
 
@@ -216,7 +220,7 @@ def test_no_edges(n, variant):
     graph = build([], n)
     mate, stats, *_ = run(graph.to("cuda"), order_of(graph), Context(), variant=variant)
     assert mate.get().tolist() == [-1] * n
-    assert stats == {"rounds": 0, "balanced": 0, "proposals": 0, "variant": variant}
+    assert stats == dict.fromkeys((*COUNTED, "warps", "blocks"), 0) | {"variant": variant}
 
 
 def test_progress_ends_at_the_end():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from corpus import corpus, order_of
 from emulation import emulated, on_card
+from shapes import build
 
 import troth
 from troth import reference
@@ -89,3 +90,19 @@ def test_balance_makes_the_slowest_warp_faster():
         }
     assert rounds["synclb"]["balanced"] > 0
     assert rounds["nosync"]["balanced"] == 0
+
+
+@pytest.mark.parametrize("variant", GPU_SUITOR_VARIANTS)
+def test_quick_warps_are_those_of_less_than_ten_rounds(variant):
+    """A path whose weights rise is one chain of displacements; a block of its own has pairs, which need one round."""
+    n, per_warp = 2 * 32 * 4, 32
+    rising, pairs = range(n // 2 - 1), range(n // 2, n, 2)
+    edges = [(v, v + 1, v + 1) for v in rising] + [(v, v + 1, 1) for v in pairs]
+    graph = build(edges, n)
+    with emulated(suitor_variants):
+        found = suitor_variants.run(on_card(graph), order_of(graph), Context(), variant, 128, per_warp, 4)
+    counts = found.counts
+    assert (counts["warps"], counts["blocks"]) == (8, 2)
+    assert counts["rounds"] >= 10
+    assert 4 <= counts["quick_warps"] < 8
+    assert counts["quick_blocks"] == 1

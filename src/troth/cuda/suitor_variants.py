@@ -35,6 +35,8 @@ from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order
 from troth.words import GPU_SUITOR_VARIANTS
 
 COUNTERS = 1024  # words of each count, so that few warps add to the same one
+PARTS = 4  # counts: rounds, balanced, proposals, and quick warps and blocks in one
+COUNTED = ("rounds", "balanced", "proposals", "quick_warps", "quick_blocks")
 CONSTANTS = (*ORDER_CONSTANTS, *define(COUNTERS=COUNTERS))
 
 # By width of the weights, whether equal prefixes are settled by the exact weights, and variant.
@@ -56,16 +58,19 @@ def run(
 ) -> Result:
     """One variant; see ``contract.py``. The counts depend on who comes first; the mates never do.
 
-    ``rounds`` is the most of any warp, ``balanced`` the most before which a block was balanced.
+    ``rounds`` is the most of any warp, ``balanced`` the most before which a block was balanced. ``quick_warps`` of
+    ``warps`` needed less than ten rounds; in ``quick_blocks`` of ``blocks`` all warps did.
     """
     clock, cp, n = DeviceClock(), cupy(), graph.n
     if not len(graph.indices):
-        mate, totals = cp.full(n, -1, np.int32), cp.zeros(3, np.uint64)
+        mate, totals = cp.full(n, -1, np.int32), cp.zeros(len(COUNTED), np.uint64)
+        size = {"warps": 0, "blocks": 0}
     else:
-        mate, totals = cp.empty(n, np.int32), cp.empty(3, np.uint64)
-        state, counts = cp.zeros(n, np.uint64), cp.zeros(3 * COUNTERS, np.uint64)
+        mate, totals = cp.empty(n, np.int32), cp.empty(len(COUNTED), np.uint64)
+        state, counts = cp.zeros(n, np.uint64), cp.zeros(PARTS * COUNTERS, np.uint64)
         warps = threads_per_block // WARP
         blocks = -(-n // (warps * vertices_per_warp))
+        size = {"warps": -(-n // vertices_per_warp), "blocks": blocks}
         in_memory = vertices_per_warp > WARP  # a warp keeps 32 candidates in registers
         candidates = cp.empty(blocks * warps * vertices_per_warp if in_memory else 0, np.uint64)
         words = (np.int64(n), np.uint32(vertices_per_warp), np.int32(_limit(balance_rounds)))
@@ -77,8 +82,7 @@ def run(
         launch(read_mates, n, state, counts, as_argument(order), np.int64(n), mate, totals)
     seconds = {"kernels": clock.stop()}
     context.report(n, n)
-    rounds, balanced, offers = totals.tolist()
-    return Result(mate, {"rounds": rounds, "balanced": balanced, "proposals": offers, "variant": variant}, seconds)
+    return Result(mate, dict(zip(COUNTED, totals.tolist(), strict=True)) | size | {"variant": variant}, seconds)
 
 
 def _limit(balance_rounds: int | str) -> int:

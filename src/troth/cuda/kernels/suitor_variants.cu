@@ -17,6 +17,7 @@ constexpr u64 NONE = 0;                  // no offer, no candidate
 constexpr i32 NOBODY = -1;               // nobody has to look again
 constexpr u32 COUNTERS = HOST_COUNTERS;  // so that few warps add to the same one
 constexpr u32 WAITING = 8;               // adaptive: balance while more than 1/8 of a block's vertices are waiting
+constexpr u32 FEW = 9;                   // rounds after which a warp or a block counts as quick: less than tens
 
 // The graph: three arrays as everywhere, and the order.
 template <class W>
@@ -175,10 +176,10 @@ __device__ inline u32 even_out(const u32* loads, u32 total, u32 warps, u32 warp,
 }
 
 // Algorithm 4. In: the rows, the order, n, per_warp, balance_rounds; scratch: candidates; out: state and counts, both 0
-// before. state = the best offer of every vertex at the end. counts has three parts, and in each a word for some
-// of the warps: their most rounds, their most rounds with balance, all their offers. Warp w of the grid begins with the
-// vertices from w * per_warp on, and has room for per_warp of them in shared memory, and in `candidates` if they are
-// more than 32. balance_rounds: the k of the paper, or -1 for adaptive.
+// before. state = the best offer of every vertex at the end. counts has four parts, and in each a word for some of the
+// warps: their most rounds, their most rounds with balance, all their offers, how many blocks (upper half) and warps
+// were quick. Warp w of the grid begins with the vertices from w * per_warp on, and has room for per_warp of them in
+// shared memory, and in `candidates` if they are more than 32. balance_rounds: the k of the paper, or -1 for adaptive.
 template <class W, bool EXACT, Variant VARIANT>
 __global__ void __launch_bounds__(1024, 1)
 gpu_suitor(const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, Order order,
@@ -221,33 +222,40 @@ gpu_suitor(const i64* __restrict__ indptr, const i32* __restrict__ indices, cons
         if (VARIANT == NOSYNC || VARIANT == HYBRID ? count == 0 : !__syncthreads_or(count > 0)) break;
     }
 
+    u32 quick_block = !__syncthreads_or(rounds > FEW) && warp == 0;
     if (lane_id() == 0 && rounds > 0) {
         counts += number % COUNTERS;
         atomicMax(counts, (u64)rounds);
         if (balanced > 0) atomicMax(counts + COUNTERS, (u64)balanced);
         atomicAdd(counts + 2 * COUNTERS, (u64)offers);
+        if (rounds <= FEW) atomicAdd(counts + 3 * COUNTERS, pack(quick_block, 1));
     }
 }
 
 // mate[v] = the vertex whose offer v holds, -1 where it holds none: in the end suitors are mutual. The first warp also
-// collects the parts of counts: totals = (most rounds of a warp, most with balance, all offers).
+// collects the parts of counts: totals = (most rounds of a warp, most with balance, all offers, quick warps, quick
+// blocks).
 __global__ void read_mates(const u64* __restrict__ state, const u64* __restrict__ counts, Order order, i64 n,
                            i32* __restrict__ mate, u64* __restrict__ totals) {
     i64 v = thread_id();
     if (v < n) mate[v] = state[v] == NONE ? -1 : (i32)vertex(order, low(state[v]));
     if (v >= WARP) return;
-    u64 rounds = 0, balanced = 0, offers = 0;
+    u64 rounds = 0, balanced = 0, offers = 0, quick = 0;
     for (u32 i = lane_id(); i < COUNTERS; i += WARP) {
         rounds = max(rounds, counts[i]);
         balanced = max(balanced, counts[COUNTERS + i]);
         offers += counts[2 * COUNTERS + i];
+        quick += counts[3 * COUNTERS + i];
     }
     rounds = warp_max(rounds);
     balanced = warp_max(balanced);
     offers = warp_sum(offers);
+    quick = warp_sum(quick);
     if (lane_id() == 0) {
         totals[0] = rounds;
         totals[1] = balanced;
         totals[2] = offers;
+        totals[3] = low(quick);
+        totals[4] = high(quick);
     }
 }
