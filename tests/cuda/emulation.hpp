@@ -140,6 +140,8 @@ static int emu_any(int value, int line) {
 #define __nanosleep(T) (emu_yield(), std::this_thread::yield())
 
 static int __popc(unsigned x) { return __builtin_popcount(x); }
+static int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+static int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
 static int __ffs(unsigned x) { return __builtin_ffs(x); }
 static unsigned __float_as_uint(float x) { return (unsigned)emu_bits(x); }
 static long long __double_as_longlong(double x) { return (long long)emu_bits(x); }

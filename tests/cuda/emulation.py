@@ -25,7 +25,7 @@ import numpy as np
 from troth.graph import Graph
 from troth.kernels.launch import OPTIONS, source
 
-SHARED = 49152  # bytes, as a GPU gives without being asked
+SHARED = 2**18  # bytes that a block may ask for: more than any GPU has
 HEADER = Path(__file__).with_name("emulation.hpp")
 FLAGS = ("-std=gnu++17", "-O1", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-pthread")
 
@@ -255,14 +255,21 @@ def launch_cooperative(kernel, blocks: int, block: int, *args) -> None:
     kernel.kernel((blocks,), (block,), args, enable_cooperative_groups=True)
 
 
+def launch_shared(kernel, blocks: int, block: int, shared: int, *args) -> None:
+    """``launch_shared`` of ``kernels/launch.py``."""
+    kernel((blocks,), (block,), args, shared_mem=shared)
+
+
 @contextmanager
-def emulated(*modules, blocks: int = 2, seed: int = 0):
-    """The host files run on the CPU; a device holds so many blocks."""
+def emulated(*modules, blocks: int = 2, seed: int = 0, shared: int = SHARED):
+    """The host files run on the CPU; a device holds so many blocks, and a block may ask for so much shared memory."""
     fakes = {
         "cupy": lambda: fake_cupy,
         "load": load,
         "launch": launch,
         "launch_cooperative": launch_cooperative,
+        "launch_shared": launch_shared,
+        "most_shared": lambda: shared,
         "Memory": FakeMemory,
         "aligned": lambda array: array if array.ctypes.data % 16 == 0 else array_of(np.array(array)),
         "DeviceClock": lambda: SimpleNamespace(stop=lambda: 0.0, note=lambda: None, read=lambda: 0.0),
@@ -276,3 +283,13 @@ def emulated(*modules, blocks: int = 2, seed: int = 0):
                     stack.enter_context(mock.patch.object(module, name, fake))
         yield
     assert not FakeMemory.damage
+
+
+def with_sizes(monkeypatch, module, *others, **sizes) -> None:
+    """Numbers that a host file and its kernels agree on, changed in both; ``others`` have the constants too."""
+    for name, size in sizes.items():
+        for each in (module, *others):
+            words = tuple(re.sub(rf"^-DHOST_{name}=.*", f"-DHOST_{name}={size}", word) for word in each.CONSTANTS)
+            monkeypatch.setattr(each, "CONSTANTS", words)
+            if hasattr(each, name):
+                monkeypatch.setattr(each, name, size)

@@ -16,7 +16,7 @@ import troth
 from troth import reference
 from troth.arrays import cupy
 from troth.contract import Context
-from troth.cuda.suitor_variants import CONSTANTS, run
+from troth.cuda.suitor_variants import CONSTANTS, COUNTED, run
 from troth.graph import Graph
 from troth.kernels.launch import OPTIONS, source
 from troth.order import on_device, priorities

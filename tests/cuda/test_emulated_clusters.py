@@ -20,7 +20,7 @@ from corpus import (
     same_graphs,
     star,
 )
-from emulation import array_of, emulated
+from emulation import SHARED, Kernel, array_of, emulated, with_sizes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +42,9 @@ def there(graph: Graph) -> Graph:
     return Graph.trusted(*map(array_of, (graph.indptr, graph.indices, graph.weights, weights)))
 
 
-def check(graph: Graph, ties: str = "hash", seed: int = 0, stop: int = 1, limit=None, twohop: bool = True) -> None:
+def check(
+    graph: Graph, ties: str = "hash", seed: int = 0, stop: int = 1, limit=None, twohop: bool = True, shared=SHARED
+) -> None:
     """Every level is that of the reference; a sum that is too great is noticed."""
     bounds = read_limits(limit, vertex_weights_of(graph))
     bounds = None if bounds is None else array_of(bounds)
@@ -51,7 +53,7 @@ def check(graph: Graph, ties: str = "hash", seed: int = 0, stop: int = 1, limit=
     except OverflowError:
         return
     clustering, graph = CudaClustering(), there(graph)
-    with emulated(clusters, joining, coarsen, handshake, seed=seed):
+    with emulated(clusters, joining, coarsen, handshake, seed=seed, shared=shared):
         for coarse, where, joined in wanted:
             order = order_of(graph, ties, seed)
             groups = clustering.join_strongest(graph, order, np.uint64(seed), graph.vertex_weights, bounds, twohop)
@@ -105,8 +107,9 @@ def test_trees_and_rows_of_every_size(make, limit):
     check(make(), seed=5, stop=20, limit=limit)
 
 
-def test_rows_that_a_block_sorts(monkeypatch):
-    """Long ones among so many vertices that a bitmap of these would be longer: here those of 65 entries and more."""
+@pytest.mark.parametrize("near", [True, False])
+def test_long_rows_among_many_vertices(near, monkeypatch):
+    """A warp would sort them but for their length: here that of 65 entries and more."""
     pairs = 12_000
     weak = [(u, 4 + (977 * u + 5 * i) % (2 * pairs), 1 + i) for u in range(4) for i in range(20)]
     middle = [(u, u + 1, 1000 + u) for u in range(3)]
@@ -117,12 +120,28 @@ def test_rows_that_a_block_sorts(monkeypatch):
         counted.append(groups.counted["longs"])
         return contract(graph, groups, vertex_weights)
 
-    fewer = tuple(word.replace(f"MEDIUM={coarsen.MEDIUM}", "MEDIUM=64") for word in joining.CONSTANTS)
-    monkeypatch.setattr(joining, "CONSTANTS", fewer)
-    monkeypatch.setattr(coarsen, "MEDIUM", 64)
+    with_sizes(monkeypatch, coarsen, joining, MEDIUM=64)
     monkeypatch.setattr(joining, "contract_clusters", watched)
-    check(graph, stop=2 * pairs)
+    check(graph, stop=2 * pairs, shared=SHARED if near else 0)
     assert counted == [1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("shared", [SHARED, 1600, 0])
+def test_the_longest_rows_are_marked_where_there_is_room(shared, dtype, monkeypatch):
+    """In shared memory; those with many neighbours in memory; all of them there."""
+    with_sizes(monkeypatch, coarsen, joining, LONG=64)
+    far, launch = [], Kernel.__call__
+
+    def watched(kernel, grid, block, args, **words):
+        launch(kernel, grid, block, args, **words)
+        if "merge_near" in kernel.name and "1024" in kernel.name:
+            far.append(int(args[-1][coarsen.CONTROL.index("far")]))
+
+    monkeypatch.setattr(Kernel, "__call__", watched)
+    graph = drawn_with_hub(1500, 5000, lambda rng, m: (rng.random(m) * 1000 + 1).astype(dtype))
+    check(graph, stop=300, shared=shared)
+    assert {SHARED: bool(far) and not any(far), 1600: any(far), 0: not far}[shared]
 
 
 @pytest.mark.parametrize("most", [0, 5, 100])

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 from corpus import DTYPES, build, drawn_with_hub, fractions, on_corpus, same_graphs, star
-from emulation import array_of, emulated, on_card
+from emulation import SHARED, array_of, emulated, on_card, with_sizes
 
 import troth
 from troth.api.vertex_weights import vertex_weights_of
@@ -23,11 +23,11 @@ pytestmark = [
 ]
 
 
-def check(graph: Graph, mate: np.ndarray, seed: int = 0) -> None:
+def check(graph: Graph, mate: np.ndarray, seed: int = 0, shared: int = SHARED) -> None:
     """Twins are paired too, then all is contracted."""
     sizes, results = np.ascontiguousarray(vertex_weights_of(graph)), []
     there = on_card(graph)
-    with emulated(coarsen, seed=seed):
+    with emulated(coarsen, seed=seed, shared=shared):
         for part, own, convert in ((CpuCoarsening(graph, 1), graph, np.array), (CudaCoarsening(), there, array_of)):
             clusters = part.number_clusters(own, convert(mate.copy()))
             part.pair_twins(own, clusters.alone, clusters.mate)
@@ -70,6 +70,15 @@ def test_rows_of_every_length(make):
     mate[drawn] = drawn[::-1]
     for pairs in (troth.match(graph, device="cpu").mate, mate):
         check(graph, pairs, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("shared", [SHARED, 2000, 0])
+def test_the_longest_rows_are_marked_where_there_is_room(shared, dtype, monkeypatch):
+    """In shared memory; those with many neighbours in memory; all of them there, and others sorted by blocks."""
+    with_sizes(monkeypatch, coarsen, LONG=64)
+    graph = drawn_with_hub(1500, 5000, lambda rng, m: (rng.random(m) * 1000 + 1).astype(dtype))
+    check(graph, troth.match(graph, device="cpu").mate, 1, shared)
 
 
 def test_more_twins_than_a_kernel_sorts(monkeypatch):

@@ -1,13 +1,14 @@
 """Contraction on a GPU: the functions of ``cpu/coarsen.py`` for a graph whose arrays are CuPy's; the same graphs.
 
 What is computed, and why the order of the work does not change a bit of it, is said there. Here a row is put in order
-in one of four ways, by its number of entries:
+in one of these ways, by its number of entries:
 
 1. up to 32: eight lanes hold them in registers, and each counts what is below its own;
 2. up to 512: a warp sorts them in shared memory;
-3. up to 4096: a block does;
-4. more, or so many that a bitmap of all coarse vertices has no more than four words for each: a block marks them in it
-   and counts the bits before each.
+3. more, or so many that a bitmap of all coarse vertices has no more than a few words for each: a block marks them in
+   such a bitmap, counts the bits before each, and adds up weights at the places that it so knows, all in shared memory;
+4. where the bitmap does not fit there: a block sorts up to 4096, and marks more, or more neighbours than have room
+   there, in memory.
 
 Rows are written where there is room for all of their entries and then moved together.
 
@@ -43,7 +44,9 @@ from troth.kernels.launch import (
     define,
     launch,
     launch_cooperative,
+    launch_shared,
     load,
+    most_shared,
     number_of,
     resident,
     word_of,
@@ -52,16 +55,20 @@ from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order
 
 THREADS = 256  # of every block but those of merge_marked
 MARK_THREADS = 512
+NEAR_THREADS = {"longs": 512, "marked": 1024}  # of blocks that mark a row in shared memory
 GROUP = 8  # lanes that share a short row
-SHORT, MEDIUM, LONG = 32, 512, 4096  # entries that a group, a warp and a block put in order; more are marked
+SHORT, MEDIUM, LONG = 32, 512, 4096  # entries of rows: those that a group and a warp put in order, and a small block
+WORDS_EACH = 4  # words of a bitmap for each entry; rows of 512 entries or fewer are marked where it has no more
 TILE = 512  # entries that a warp moves
-ROW_BYTES, KEYED_BYTES = 32, 16  # of a Row and of a Keyed in the kernels
+ROW_BYTES, KEYED_BYTES, SUM_BYTES = 32, 16, 8  # of a Row, a Keyed and a sum in the kernels
+NULL = np.uint64(0)
 # What is counted, a word each; ``kernels/coarsen.cu`` says what.
-CONTROL = ("mediums", "longs", "marked", "marked_entries", "count", "total", "spilled", "numbered", "placed")
+CONTROL = ("mediums", "longs", "marked", "marked_entries", "count", "total", "spilled", "numbered", "placed", "far")
 SORTED_IN_KERNEL = 2**18  # vertices; the kernel that pairs them sorts so many, and CuPy more
 MOST_BITMAPS = 2**30  # bytes
 ROW_CONSTANTS = (
     *define(THREADS=THREADS, MARK_THREADS=MARK_THREADS, GROUP=GROUP, SHORT=SHORT, MEDIUM=MEDIUM, LONG=LONG, TILE=TILE),
+    *define(WORDS_EACH=WORDS_EACH),
     *define(**{name.upper(): place for place, name in enumerate(CONTROL)}),
 )
 CONSTANTS = (*ORDER_CONSTANTS, *ROW_CONSTANTS, *define(ROW_BYTES=ROW_BYTES, KEYED_BYTES=KEYED_BYTES))
@@ -75,6 +82,7 @@ PROGRAMS: dict[Any, tuple[str, ...]] = {
             f"merge_short<{number}>",
             f"merge_sorted<{number}, {WARP}, {MEDIUM}>",
             f"merge_sorted<{number}, {THREADS}, {LONG}>",
+            *(f"merge_near<{number}, {threads}>" for threads in NEAR_THREADS.values()),
             f"merge_marked<{number}>",
             f"move_rows<{total}>",
         )
@@ -117,36 +125,72 @@ def launch_meeting(kernel: Any, items: int, *args: Any) -> None:
 
 def lists_of_rows(entries: int) -> dict[str, int]:
     """Bytes of the lists of rows that are not short, by name: there are so many of some kind at most."""
-    mediums, others = entries // (SHORT + 1), entries // (MEDIUM + 1)
-    return {"mediums": 4 * mediums, "longs": 4 * others, "marked": 4 * others, "marked_at": 8 * others}
+    most, marked = entries // (SHORT + 1), entries // (LONG + 1)
+    return {"mediums": 4 * most, "longs": 4 * most, "marked": 4 * marked, "marked_at": 8 * marked}
 
 
-def most_markers(kernel: Any, marked: int, words: int) -> int:
-    """How many blocks mark rows in bitmaps of so many words."""
-    return min(marked, resident(kernel, MARK_THREADS), max(1, MOST_BITMAPS // (8 * words)))
+class Marking:
+    """Where rows of a graph with ``count`` vertices are marked, and with how many words of shared memory.
+
+    A place of a row takes ``each`` words there; long rows need ``least`` of them in any case.
+    """
+
+    def __init__(self, count: int, each: int, least: int = 0) -> None:
+        self.words = count // WARP + 1
+        bits = (self.words + (self.words + 1) // 2 + 3) // 4 * 4
+        room = most_shared() // 4 - bits
+        wanted = {"longs": max(each * min(count, LONG), least), "marked": each * count}
+        self.near = room >= wanted["longs"]  # else nothing is marked there
+        self._bits, self._sums = bits, {name: min(size, room) for name, size in wanted.items()}
+
+    def launch_near(self, kernel: Any, name: str, count: int, rows: Any, far: Any, *given: Any) -> None:
+        """Mark so many rows of a list in shared memory, a block each."""
+        if count:
+            sums, threads = self._sums[name], NEAR_THREADS[name]
+            words = np.uint32(self.words), np.uint32(sums)
+            launch_shared(kernel, count, threads, 4 * (self._bits + sums), rows, *words, far, *given)
+
+    def markers(self, kernel: Any, marked: int) -> int:
+        """How many blocks mark rows in bitmaps of their own, in memory."""
+        return min(marked, resident(kernel, MARK_THREADS), max(1, MOST_BITMAPS // (8 * self.words)))
+
+
+def merge_listed(
+    marking: Marking, kernels: list, counted: dict[str, int], memory: Memory, marks: list, far: Any, *given: Any
+) -> None:
+    """Put in order all rows that are not short; ``marks``: scratch of those that are marked in memory."""
+    medium, sort_long, mark_long, mark_near, mark = kernels
+
+    def sort(kernel: Any, name: str, team: int) -> None:
+        if counted[name]:
+            blocks = min(-(-counted[name] * team // THREADS), 4 * resident(kernel, THREADS))
+            kernel((blocks,), (THREADS,), (memory[name], np.int64(counted[name]), *given))
+
+    sort(medium, "mediums", WARP)
+    if marking.near:
+        marking.launch_near(mark_long, "longs", counted["longs"], memory["longs"], far, *given)
+        marking.launch_near(mark_near, "marked", counted["marked"], memory["marked"], far, *given)
+    else:
+        sort(sort_long, "longs", THREADS)
+        far = NULL
+    if marked := counted["marked"]:
+        which = memory["marked"], memory["marked_at"], np.int64(marked), np.int64(marking.words)
+        mark((marking.markers(mark, marked),), (MARK_THREADS,), (*which, *marks, far, *given))
 
 
 def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:
     """All rows in order, where there is room, with weights of so many bytes; fills in their lengths."""
-    count, entries, memory = clusters.size, len(graph.indices), clusters.memory
-    mediums, longs, marked, marked_entries = (clusters.counted[name] for name in CONTROL[:4])
-    program = PROGRAMS["rows", number_of(graph.weights.dtype)]
-    short, medium, long, mark, _ = load("coarsen", program, CONSTANTS)
-    words = count // WARP + 1
-    markers = most_markers(mark, marked, words)
-    bitmaps, marks = {"bitmaps": 4 * markers * words}, {"counted": 4 * markers * words, "sums": 16 * marked_entries}
-    merged = Memory(bitmaps, marks | {"indices": 4 * entries, "weights": size * entries}).clear()
+    count, entries, memory, counted = clusters.size, len(graph.indices), clusters.memory, clusters.counted
+    short, *listed, _ = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)], CONSTANTS)
+    marking = Marking(count, 2 * SUM_BYTES // 4)
+    bitmaps = 4 * marking.words * marking.markers(listed[-1], counted["marked"])
+    marks = {"counted": bitmaps, "sums": 2 * SUM_BYTES * counted["marked_entries"], "far": 4 * counted["marked"]}
+    merged = Memory({"bitmaps": bitmaps}, marks | {"indices": 4 * entries, "weights": size * entries}).clear()
     fine = memory["rows"], memory["code"], graph.indices, graph.weights
     given = *fine, merged["indices"], merged["weights"], lengths, memory["control"]
-
     launch(short, count * GROUP, np.int64(count), *given)
-    for kernel, listed, team, name in ((medium, mediums, WARP, "mediums"), (long, longs, THREADS, "longs")):
-        if listed:
-            blocks = min(-(-listed * team // THREADS), 4 * resident(kernel, THREADS))
-            kernel((blocks,), (THREADS,), (memory[name], np.int64(listed), *given))
-    if marked:
-        rows = memory["marked"], memory["marked_at"], np.int64(marked), np.int64(words)
-        mark((markers,), (MARK_THREADS,), (*rows, merged["bitmaps"], merged["counted"], merged["sums"], *given))
+    own = [merged[name] for name in ("bitmaps", "counted", "sums")]
+    merge_listed(marking, listed, counted, memory, own, merged["far"], *given)
     return merged
 
 

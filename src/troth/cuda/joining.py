@@ -25,23 +25,25 @@ from troth.cuda.coarsen import (
     GROUP,
     KEYED_BYTES,
     LONG,
-    MARK_THREADS,
     MEDIUM,
+    NEAR_THREADS,
     ROW_CONSTANTS,
     THREADS,
     TILE,
     TOTALS,
+    Marking,
     launch_meeting,
     lists_of_rows,
-    most_markers,
+    merge_listed,
     vertex_kind,
 )
 from troth.graph import Graph
-from troth.kernels.launch import FLOATS, WARP, Memory, define, launch, load, number_of, resident
+from troth.kernels.launch import FLOATS, WARP, Memory, define, launch, load, number_of
 from troth.order import ORDER_CONSTANTS
 from troth.words import MOST_JOINED
 
 CONSTANTS = (*ORDER_CONSTANTS, *ROW_CONSTANTS, *define(KEYED_BYTES=KEYED_BYTES, MOST_JOINED=MOST_JOINED))
+LIMBS = {"float": 3, "double": 4, "u64": 3}  # words of a sum that all threads of a block add to, by its type
 SUMS = {number: number if number in FLOATS.values() else "u64" for number in TOTALS}  # in what weights are summed
 PROGRAMS: dict[Any, tuple[str, ...]] = {
     "clusters": ("number_clusters",),
@@ -52,6 +54,7 @@ PROGRAMS: dict[Any, tuple[str, ...]] = {
             f"merge_short<{total}>",
             f"merge_sorted<{total}, {WARP}, {MEDIUM}>",
             f"merge_sorted<{total}, {THREADS}, {LONG}>",
+            *(f"merge_near<{total}, {threads}>" for threads in NEAR_THREADS.values()),
             f"merge_marked<{total}>",
             f"move_rows<{word}>",
         )
@@ -108,27 +111,20 @@ def contract_clusters(graph: Graph, groups: Groups, vertex_weights: Any) -> tupl
 
 def _merge(graph: Graph, groups: Groups, size: int, lengths: Any) -> Memory:
     """All rows in order, where there is room, with weights of so many bytes; fills in their lengths."""
-    count, entries, memory, control = groups.size, len(graph.indices), groups.memory, groups.control
-    mediums, longs, marked, marked_entries = (groups.counted[name] for name in CONTROL[:4])
+    count, entries, memory, counted = groups.size, len(graph.indices), groups.memory, groups.counted
     number = number_of(graph.weights.dtype)
-    short, medium, long, mark, _ = load("joining", PROGRAMS["rows", SUMS[number]], CONSTANTS)
+    short, *listed, _ = load("joining", PROGRAMS["rows", SUMS[number]], CONSTANTS)
     (gather,) = load("joining", PROGRAMS["gather", number], CONSTANTS)
-    words = count // WARP + 1
-    markers = most_markers(mark, marked, words)
-    marks = {"counted": 4 * markers * words, "ends": 4 * marked_entries, "order": 4 * marked_entries}
+    marking = Marking(count, LIMBS[SUMS[number]], 2 * LONG)
+    bitmaps, each = 4 * marking.words * marking.markers(listed[-1], counted["marked"]), 4 * counted["marked_entries"]
+    marks = {"counted": bitmaps, "ends": each, "order": each, "far": 4 * counted["marked"]}
     rows = {"indices": 4 * entries, "gathered": size * entries, "weights": size * entries}
-    merged = Memory({"bitmaps": 4 * markers * words}, marks | rows).clear()
-    given = memory["room"], merged["indices"], merged["gathered"], merged["weights"], lengths, control
+    merged = Memory({"bitmaps": bitmaps}, marks | rows).clear()
+    given = memory["room"], merged["indices"], merged["gathered"], merged["weights"], lengths, groups.control
 
     fine = np.int64(graph.n), np.int64(entries), graph.indptr, graph.indices, graph.weights, groups.coarse, memory["at"]
     launch(gather, -(-entries // TILE) * WARP, *fine, merged["indices"], merged["gathered"])
     launch(short, count * GROUP, np.int64(count), *given)
-    for kernel, listed, team, name in ((medium, mediums, WARP, "mediums"), (long, longs, THREADS, "longs")):
-        if listed:
-            blocks = min(-(-listed * team // THREADS), 4 * resident(kernel, THREADS))
-            kernel((blocks,), (THREADS,), (memory[name], np.int64(listed), *given))
-    if marked:
-        scratch = (merged[name] for name in ("bitmaps", *marks))
-        which = memory["marked"], memory["marked_at"], np.int64(marked), np.int64(words)
-        mark((markers,), (MARK_THREADS,), (*which, *scratch, *given))
+    own = [merged[name] for name in ("bitmaps", "counted", "ends", "order")]
+    merge_listed(marking, listed, counted, memory, own, merged["far"], *given)
     return merged

@@ -23,6 +23,7 @@ from troth.kernels.compiling import compiling
 
 BLOCK = 256  # threads of a block where nothing speaks for another number
 WARP = 32  # threads that run in step
+OWN_SHARED = 1024  # bytes of shared memory that a kernel of `launch_shared` may declare
 
 WORDS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # the unsigned type in common.cuh by size in bytes
 FLOATS = {4: "float", 8: "double"}
@@ -82,6 +83,28 @@ def _resident(kernel: Any, block: int, number: int) -> int:
     driver, device = cupy().cuda.driver, cupy().cuda.Device(number)
     each = driver.occupancyMaxActiveBlocksPerMultiprocessor(kernel.kernel.ptr, block, 0)
     return each * device.attributes["MultiProcessorCount"]
+
+
+def most_shared() -> int:
+    """Bytes of shared memory that a block may ask for at launch, beside a little of its own."""
+    return _most_shared(cupy().cuda.runtime.getDevice())
+
+
+@cache
+def _most_shared(number: int) -> int:
+    return cupy().cuda.Device(number).attributes["MaxSharedMemoryPerBlockOptin"] - OWN_SHARED
+
+
+def launch_shared(kernel: Any, blocks: int, block: int, shared: int, *args: Any) -> None:
+    """Run a kernel whose blocks have so many bytes of shared memory beside their own."""
+    _allow_shared(kernel, cupy().cuda.runtime.getDevice())
+    kernel((blocks,), (block,), args, shared_mem=shared)
+
+
+@cache
+def _allow_shared(kernel: Any, number: int) -> None:
+    """Without being asked a GPU gives a block no more than 48 KB."""
+    kernel.max_dynamic_shared_size_bytes = _most_shared(number)
 
 
 def launch_cooperative(kernel: Any, blocks: int, block: int, *args: Any) -> None:

@@ -233,54 +233,109 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 // ---- rows that are marked ----
+//
+// A block marks a row's neighbours as bits, counts those before each word, and so knows the place of every neighbour;
+// weights meet there by atomic additions, two at most in a sum.
 
-// A block marks a row's neighbours in a bitmap of its own, counts the bits before each word, and so knows the place of
-// every neighbour; weights meet there by atomic additions, two at most in a sum. The bitmaps are 0 before and after;
-// `words` is the size of one, and of what is counted for it.
+// A block takes a row, bits and sums being in shared memory, where there is room for so many words of sums. Rows with
+// too many neighbours are listed as `far`.
+template <class T, int TEAM>
+__global__ void __launch_bounds__(TEAM)
+    merge_near(const i32* __restrict__ list, u32 words, u32 sums_room, i32* far, const Row* __restrict__ rows,
+               const u32* __restrict__ code, const i32* __restrict__ indices, const T* __restrict__ weights,
+               i32* __restrict__ new_indices, typename Sum<T>::Total* __restrict__ new_weights,
+               i64* __restrict__ lengths, u64* control) {
+    typedef typename Sum<T>::Part Part;
+    extern __shared__ u32 near[];
+    __shared__ u32 partial[TEAM / WARP];
+    u32* rest;
+    const Marks<TEAM> marks(near, words, rest);
+    Part* sums = (Part*)rest;
+    const i64 c = list[blockIdx.x];
+    const Row row = rows[c];
+    const auto key_at = [=](u32 i) { return row.key(i, code, indices); };
+    const auto weight = [=](u32 i) { return (Part)number(weights[row.place(i)]); };
+    for (u32 base = threadIdx.x; base < row.entries; base += AHEAD * TEAM) {
+        u32 key[AHEAD];
+        read_ahead<TEAM>(key_at, base, row.entries, key);
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; k++)
+            if (base + k * TEAM < row.entries && key[k] >> 1 != c) marks.set(key[k] >> 1);
+    }
+    const u32 done = marks.count(partial);
+    if (2 * sizeof(Part) / sizeof(u32) * done > sums_room) {
+        if (threadIdx.x == 0) far[atomicAdd(control + FAR, 1ull)] = (i32)blockIdx.x;
+        return;
+    }
+    for (u32 i = threadIdx.x; i < 2 * done; i += TEAM) sums[i] = 0;
+    __syncthreads();
+    for (u32 base = threadIdx.x; base < row.entries; base += AHEAD * TEAM) {
+        u32 key[AHEAD];
+        Part x[AHEAD];
+        read_ahead<TEAM>(key_at, base, row.entries, key);
+        read_ahead<TEAM>(weight, base, row.entries, x);
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; k++)
+            if (base + k * TEAM < row.entries && key[k] >> 1 != c)
+                atomicAdd(sums + 2 * marks.place(key[k] >> 1) + (key[k] & 1), x[k]);
+    }
+    __syncthreads();
+    bool spilled = false;
+    for (u32 p = threadIdx.x; p < done; p += TEAM)
+        new_weights[row.to + p] = joined<T>(sums[2 * p], sums[2 * p + 1], spilled);
+    marks.list(new_indices + row.to);
+    if (threadIdx.x == 0) lengths[c + 1] = done;
+    if (spilled) control[SPILLED] = 1;
+}
+
+// The rows that are far, of `listed` that are marked; all of them where `far` is null. A block has a bitmap of its own in
+// memory, 0 before and after; `words` is the size of one, and of what is counted for it.
 template <class T>
 __global__ void __launch_bounds__(MARK_THREADS)
     merge_marked(const i32* __restrict__ list, const i64* __restrict__ list_at, i64 listed, i64 words, u32* bitmaps,
-               u32* counted, typename Sum<T>::Part* sums, const Row* __restrict__ rows,
+               u32* counted, typename Sum<T>::Part* sums, const i32* far, const Row* __restrict__ rows,
                const u32* __restrict__ code, const i32* __restrict__ indices, const T* __restrict__ weights,
                i32* __restrict__ new_indices,
                typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
-    __shared__ u32 partial[MARK_THREADS / WARP];
+    constexpr int TEAM = MARK_THREADS;
+    __shared__ u32 partial[TEAM / WARP];
     u32 *bits = bitmaps + blockIdx.x * words, *before = counted + blockIdx.x * words;
     bool spilled = false;
-    for (i64 r = blockIdx.x; r < listed; r += gridDim.x) {
-        const i64 c = list[r];
+    if (far) listed = (i64)control[FAR];
+    for (i64 f = blockIdx.x; f < listed; f += gridDim.x) {
+        const i64 r = far ? far[f] : f, c = list[r];
         const Row row = rows[c];
         const i64 to = row.to;
         typename Sum<T>::Part* own = sums + 2 * list_at[r];
         const auto read = [=](u32 i) { return row.key(i, code, indices); };
-        for (u32 base = threadIdx.x; base < row.entries; base += AHEAD * MARK_THREADS) {
+        for (u32 base = threadIdx.x; base < row.entries; base += AHEAD * TEAM) {
             u32 key[AHEAD];
-            read_ahead(read, base, row.entries, key);
+            read_ahead<TEAM>(read, base, row.entries, key);
 #pragma unroll
             for (u32 k = 0; k < AHEAD; k++) {
                 const u32 d = key[k] >> 1;
-                if (base + k * MARK_THREADS < row.entries && d != c) atomicOr(bits + d / WARP, 1u << d % WARP);
+                if (base + k * TEAM < row.entries && d != c) atomicOr(bits + d / WARP, 1u << d % WARP);
             }
         }
         __syncthreads();
         u32 done = 0;
-        for (i64 base = 0; base < words; base += MARK_THREADS) {
+        for (i64 base = 0; base < words; base += TEAM) {
             i64 w = base + threadIdx.x;
             u32 word = w < words ? peek(bits + w) : 0, sum;
-            u32 at = done + sum_before<MARK_THREADS / WARP>((u32)__popc(word), partial, sum);
+            u32 at = done + sum_before<TEAM / WARP>((u32)__popc(word), partial, sum);
             if (w < words) before[w] = at;
             for (; word; word &= word - 1) new_indices[to + at++] = (i32)(w * WARP + __ffs(word) - 1);
             done += sum;
         }
-        for (u32 i = threadIdx.x; i < 2 * done; i += MARK_THREADS) own[i] = 0;
+        for (u32 i = threadIdx.x; i < 2 * done; i += TEAM) own[i] = 0;
         __syncthreads();
-        for (u32 base = threadIdx.x; base < row.entries; base += AHEAD * MARK_THREADS) {
+        for (u32 base = threadIdx.x; base < row.entries; base += AHEAD * TEAM) {
             u32 key[AHEAD], word[AHEAD], first[AHEAD];
             typename Sum<T>::Part weight[AHEAD];
-            read_ahead(read, base, row.entries, key);
+            read_ahead<TEAM>(read, base, row.entries, key);
 #pragma unroll
             for (u32 k = 0; k < AHEAD; k++) {
-                const u32 i = base + k * MARK_THREADS, d = key[k] >> 1;
+                const u32 i = base + k * TEAM, d = key[k] >> 1;
                 word[k] = __ldcg(bits + d / WARP);
                 first[k] = __ldcg(before + d / WARP);
                 weight[k] = i < row.entries ? (typename Sum<T>::Part)number(weights[row.place(i)]) : 0;
@@ -288,13 +343,13 @@ __global__ void __launch_bounds__(MARK_THREADS)
 #pragma unroll
             for (u32 k = 0; k < AHEAD; k++) {
                 const u32 d = key[k] >> 1, at = first[k] + __popc(word[k] & ((1u << d % WARP) - 1));
-                if (base + k * MARK_THREADS < row.entries && d != c) atomicAdd(own + 2 * at + (key[k] & 1), weight[k]);
+                if (base + k * TEAM < row.entries && d != c) atomicAdd(own + 2 * at + (key[k] & 1), weight[k]);
             }
         }
         __syncthreads();
-        for (u32 i = threadIdx.x; i < done; i += MARK_THREADS)
+        for (u32 i = threadIdx.x; i < done; i += TEAM)
             new_weights[to + i] = joined<T>(peek(own + 2 * i), peek(own + 2 * i + 1), spilled);
-        for (i64 w = threadIdx.x; w < words; w += MARK_THREADS) bits[w] = 0;
+        for (i64 w = threadIdx.x; w < words; w += TEAM) bits[w] = 0;
         if (threadIdx.x == 0) lengths[c + 1] = done;
         __syncthreads();
     }

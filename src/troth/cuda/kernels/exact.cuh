@@ -33,8 +33,7 @@ struct Whole {
 // The last 128 bits of a number, whose lowest is bit `start`, rounded to the nearest double, to the even one of two;
 // `below`: there are ones further down.
 __device__ inline double round_whole(u64 upper, u64 lower, int start, bool below) {
-    int top = 127;  // the place of the highest one
-    while (top > 0 && !((top > 63 ? upper >> (top - 64) : lower >> top) & 1)) top--;
+    const int top = upper ? 127 - __clzll((i64)upper) : 63 - __clzll((i64)(lower | 1));  // the place of the highest one
     const int last = max(start + top - FRACTION, 0) - start;  // the place of the last bit that is kept
     u64 kept, half = 0;
     if (last <= 0) {  // whole numbers that a double holds: upper is 0, or empty but for what moves down
@@ -124,5 +123,90 @@ __device__ __forceinline__ N sum_of(u32 begin, u32 end, Term term, bool& spilled
     } else {
         spilled |= exact.sum >= TOO_MUCH;
         return exact.sum;
+    }
+}
+
+// ---- sums to which all threads of a block add at one time ----
+//
+// A sum is a few words of 32 bits, `apart` of each other, of one whole number in units of 2^(least - 1074); of integers,
+// in ones. Whoever makes a word overflow adds 1 to the next, so any order gives the same number.
+
+template <class N> constexpr u32 LIMBS = 3;
+template <> constexpr u32 LIMBS<double> = 4;
+template <class N> constexpr int DIGITS = 64;
+template <> constexpr int DIGITS<float> = 24;
+template <> constexpr int DIGITS<double> = FRACTION + 1;
+template <class N> constexpr int SPARE = 0;  // digits of a double that a float leaves 0
+template <> constexpr int SPARE<float> = FRACTION + 1 - DIGITS<float>;
+
+// Between which exponents the terms of a row are.
+template <class N>
+struct Exponents {
+    u32 least = EXPONENT, most = 0;
+
+    __device__ __forceinline__ void note(N x) {
+        if constexpr (Exact<N>::OF_FLOATS) {
+            const u32 exponent = (u32)Whole(number(x)).exponent;
+            least = min(least, exponent);
+            most = max(most, exponent);
+        }
+    }
+    // Those of all threads of the block; two words of shared memory are 0 before.
+    __device__ __forceinline__ void join(u32* shared) {
+        if constexpr (Exact<N>::OF_FLOATS) {
+            const u32 down = warp_max((u32)EXPONENT - least), up = warp_max(most);
+            if (lane_id() == 0) {
+                atomicMax(shared, down);
+                atomicMax(shared + 1, up);
+            }
+            __syncthreads();
+            least = (u32)EXPONENT - shared[0];
+            most = shared[1];
+        } else {
+            least = most = 0;
+        }
+    }
+    // Whether the sum of so many fits its words.
+    __device__ __forceinline__ bool fit(u32 terms) const {
+        return (int)most - (int)least + DIGITS<N> + (32 - __clz((int)terms)) <= (int)(LIMB * LIMBS<N>);
+    }
+};
+
+template <class N>
+__device__ __forceinline__ void add_to_limbs(u32* sum, u32 apart, u32 least, N term) {
+    u64 lower;
+    u32 upper = 0, carry = 0;
+    if constexpr (Exact<N>::OF_FLOATS) {
+        const Whole whole(number(term));
+        const u32 by = (u32)whole.exponent - least;
+        lower = whole.digits >> SPARE<N>;
+        sum += by / LIMB * apart;
+        if (by % LIMB) upper = (u32)(lower >> (64 - by % LIMB));
+        lower <<= by % LIMB;
+    } else {
+        lower = term;
+    }
+    for (; lower | upper | carry; sum += apart) {
+        const u32 part = low(lower) + carry;
+        carry = part < carry;
+        if (part) carry |= atomicAdd(sum, part) > ~part;
+        lower = pack(upper, high(lower));
+        upper = 0;
+    }
+}
+
+// As `sum_of`: rounded once to float64 and then to its type.
+template <class N>
+__device__ __forceinline__ N total_of_limbs(const u32* sum, u32 apart, u32 least, bool& spilled) {
+    const u64 lower = pack(sum[apart], sum[0]), upper = pack(LIMBS<N> > 3 ? sum[3 * apart] : 0, sum[2 * apart]);
+    if constexpr (Exact<N>::OF_FLOATS) {
+        const N found = rounded<N>(round_whole(upper, lower, (int)least + SPARE<N>, false));
+        const double check = number(found);
+        spilled |= !(check - check == 0);
+        return found;
+    } else {
+        const bool over = upper || lower >= TOO_MUCH;
+        spilled |= over;
+        return over ? TOO_MUCH : lower;
     }
 }

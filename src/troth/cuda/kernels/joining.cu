@@ -255,47 +255,150 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 // ---- rows that are marked ----
+//
+// A block marks a row's neighbours as bits, counts those before each word, and so knows the place of every neighbour.
 
-// A block marks a row's neighbours in a bitmap of its own, counts the bits before each word, and so knows the place of
-// every neighbour; it replaces the neighbours by their places, lists the entries of each place together, and one thread
-// adds up those of one place. The bitmaps are 0 before and after; `words` is the size of one, and of what is counted for
-// it; `ends` and `order` have a word for each entry of the rows.
+// Entries of equal places are listed together, and a thread adds up those of one place. place(i) is that of entry i, or
+// NO_KEY; `ends` has a word for each place and `order` one for each entry. All threads of the block call it.
+template <class N, int TEAM, class Place>
+__device__ void add_by_lists(u32 entries, u32 done, Place place, const N* __restrict__ weights,
+                             N* __restrict__ new_weights, u32* ends, u32* order, u32* partial, bool& spilled) {
+    for (u32 p = threadIdx.x; p < done; p += TEAM) ends[p] = 0;
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < entries; i += TEAM) {
+        const u32 p = place(i);
+        if (p != NO_KEY) atomicAdd(ends + p, 1u);
+    }
+    __syncthreads();
+    u32 earlier = 0, sum;
+    for (u32 base = 0; base < done; base += TEAM) {
+        const u32 p = base + threadIdx.x, here = p < done ? peek(ends + p) : 0;
+        const u32 start = earlier + sum_before<TEAM / WARP>(here, partial, sum);
+        if (p < done) ends[p] = start;
+        earlier += sum;
+    }
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < entries; i += TEAM) {
+        const u32 p = place(i);
+        if (p != NO_KEY) order[atomicAdd(ends + p, 1u)] = i;
+    }
+    __syncthreads();
+    for (u32 p = threadIdx.x; p < done; p += TEAM) {
+        const auto listed = [=](u32 k, N& x) {
+            x = weights[peek(order + k)];
+            return true;
+        };
+        new_weights[p] = sum_of<N>(p ? peek(ends + p - 1) : 0, peek(ends + p), listed, spilled);
+    }
+    __syncthreads();
+}
+
+// A block takes a row, bits and sums being in shared memory, where there is room for so many words of sums. There all
+// threads add at one time, or, where the terms' exponents are too far apart, by lists. Rows with too many neighbours are
+// listed as `far`.
+template <class N, int TEAM>
+__global__ void __launch_bounds__(TEAM)
+    merge_near(const i32* __restrict__ list, u32 words, u32 sums_room, i32* far, const i64* __restrict__ room,
+               i32* indices, const N* __restrict__ weights, N* __restrict__ new_weights, i64* __restrict__ lengths,
+               u64* control) {
+    extern __shared__ u32 near[];
+    __shared__ u32 partial[TEAM / WARP], extremes[2];
+    if (threadIdx.x < 2) extremes[threadIdx.x] = 0;
+    u32* sums;
+    const Marks<TEAM> marks(near, words, sums);
+    const i64 c = list[blockIdx.x], begin = room[c];
+    const u32 entries = (u32)(room[c + 1] - begin);
+    i32* row = indices + begin;
+    weights += begin;
+    new_weights += begin;
+    const auto neighbour = [=](u32 i) { return (u32)row[i]; };
+    const auto weight = [=](u32 i) { return weights[i]; };
+    Exponents<N> exponents;
+    for (u32 base = threadIdx.x; base < entries; base += AHEAD * TEAM) {
+        u32 d[AHEAD];
+        N x[AHEAD];
+        read_ahead<TEAM>(neighbour, base, entries, d);
+        read_ahead<TEAM>(weight, base, entries, x);
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; k++) {
+            if (base + k * TEAM >= entries || d[k] == c) continue;
+            marks.set(d[k]);
+            exponents.note(x[k]);
+        }
+    }
+    exponents.join(extremes);
+    const u32 done = marks.count(partial);
+    const bool narrow = exponents.fit(entries);
+    if ((narrow ? LIMBS<N> * done : done + entries) > sums_room) {
+        if (threadIdx.x == 0) far[atomicAdd(control + FAR, 1ull)] = (i32)blockIdx.x;
+        return;
+    }
+
+    bool spilled = false;
+    if (narrow) {
+        for (u32 i = threadIdx.x; i < LIMBS<N> * done; i += TEAM) sums[i] = 0;
+        __syncthreads();
+        for (u32 base = threadIdx.x; base < entries; base += AHEAD * TEAM) {
+            u32 d[AHEAD];
+            N x[AHEAD];
+            read_ahead<TEAM>(neighbour, base, entries, d);
+            read_ahead<TEAM>(weight, base, entries, x);
+#pragma unroll
+            for (u32 k = 0; k < AHEAD; k++)
+                if (base + k * TEAM < entries && d[k] != c)
+                    add_to_limbs(sums + marks.place(d[k]), done, exponents.least, x[k]);
+        }
+        __syncthreads();
+        for (u32 p = threadIdx.x; p < done; p += TEAM)
+            new_weights[p] = total_of_limbs<N>(sums + p, done, exponents.least, spilled);
+    } else {
+        const auto place = [=](u32 i) { return (u32)row[i] == c ? NO_KEY : marks.place((u32)row[i]); };
+        add_by_lists<N, TEAM>(entries, done, place, weights, new_weights, sums, sums + done, partial, spilled);
+    }
+    marks.list(row);
+    if (threadIdx.x == 0) lengths[c + 1] = done;
+    if (spilled) control[SPILLED] = 1;
+}
+
+// The rows that are far, of `listed` that are marked; all of them where `far` is null. A block has a bitmap of its own in
+// memory, 0 before and after; `words` is the size of one, and of what is counted for it; `ends` and `order` have a word
+// for each entry of the rows. Neighbours are replaced by their places.
 template <class N>
 __global__ void __launch_bounds__(MARK_THREADS)
     merge_marked(const i32* __restrict__ list, const i64* __restrict__ list_at, i64 listed, i64 words, u32* bitmaps,
-                 u32* counted, u32* all_ends, u32* all_order, const i64* __restrict__ room, i32* indices,
-                 const N* __restrict__ weights, N* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
-    constexpr int TEAM_WARPS = MARK_THREADS / WARP;
-    __shared__ u32 partial[TEAM_WARPS];
+                 u32* counted, u32* all_ends, u32* all_order, const i32* far, const i64* __restrict__ room,
+                 i32* indices, const N* __restrict__ weights, N* __restrict__ new_weights, i64* __restrict__ lengths,
+                 u64* control) {
+    constexpr int TEAM = MARK_THREADS;
+    __shared__ u32 partial[TEAM / WARP];
     u32 *bits = bitmaps + blockIdx.x * words, *before = counted + blockIdx.x * words, sum;
     bool spilled = false;
-    for (i64 r = blockIdx.x; r < listed; r += gridDim.x) {
-        const i64 c = list[r], begin = room[c];
+    if (far) listed = (i64)control[FAR];
+    for (i64 f = blockIdx.x; f < listed; f += gridDim.x) {
+        const i64 r = far ? far[f] : f, c = list[r], begin = room[c];
         const u32 entries = (u32)(room[c + 1] - begin);
-        u32 *ends = all_ends + list_at[r], *order = all_order + list_at[r];
         i32* row = indices + begin;
-        const auto read = [=](u32 i) { return (u32)row[i]; };
-        for (u32 base = threadIdx.x; base < entries; base += AHEAD * MARK_THREADS) {
+        const auto neighbour = [=](u32 i) { return (u32)row[i]; };
+        for (u32 base = threadIdx.x; base < entries; base += AHEAD * TEAM) {
             u32 d[AHEAD];
-            read_ahead(read, base, entries, d);
+            read_ahead<TEAM>(neighbour, base, entries, d);
 #pragma unroll
             for (u32 k = 0; k < AHEAD; k++)
-                if (base + k * MARK_THREADS < entries && d[k] != c) atomicOr(bits + d[k] / WARP, 1u << d[k] % WARP);
+                if (base + k * TEAM < entries && d[k] != c) atomicOr(bits + d[k] / WARP, 1u << d[k] % WARP);
         }
         __syncthreads();
         u32 done = 0;
-        for (i64 base = 0; base < words; base += MARK_THREADS) {
+        for (i64 base = 0; base < words; base += TEAM) {
             const i64 w = base + threadIdx.x;
             const u32 word = w < words ? peek(bits + w) : 0;
-            const u32 place = done + sum_before<TEAM_WARPS>((u32)__popc(word), partial, sum);
+            const u32 place = done + sum_before<TEAM / WARP>((u32)__popc(word), partial, sum);
             if (w < words) before[w] = place;
             done += sum;
         }
-        for (u32 p = threadIdx.x; p < done; p += MARK_THREADS) ends[p] = 0;
         __syncthreads();
-        for (u32 base = threadIdx.x; base < entries; base += AHEAD * MARK_THREADS) {
+        for (u32 base = threadIdx.x; base < entries; base += AHEAD * TEAM) {
             u32 d[AHEAD], word[AHEAD], first[AHEAD];
-            read_ahead(read, base, entries, d);
+            read_ahead<TEAM>(neighbour, base, entries, d);
 #pragma unroll
             for (u32 k = 0; k < AHEAD; k++) {
                 word[k] = __ldcg(bits + d[k] / WARP);
@@ -303,43 +406,14 @@ __global__ void __launch_bounds__(MARK_THREADS)
             }
 #pragma unroll
             for (u32 k = 0; k < AHEAD; k++) {
-                const u32 i = base + k * MARK_THREADS, p = first[k] + __popc(word[k] & ((1u << d[k] % WARP) - 1));
-                if (i >= entries) break;
-                row[i] = (i32)(d[k] == c ? NO_KEY : p);
-                if (d[k] != c) atomicAdd(ends + p, 1u);
+                if (base + k * TEAM >= entries) break;
+                const u32 p = first[k] + __popc(word[k] & ((1u << d[k] % WARP) - 1));
+                row[base + k * TEAM] = (i32)(d[k] == c ? NO_KEY : p);
             }
         }
-        __syncthreads();
-        u32 earlier = 0;
-        for (u32 base = 0; base < done; base += MARK_THREADS) {
-            const u32 p = base + threadIdx.x, here = p < done ? peek(ends + p) : 0;
-            const u32 start = earlier + sum_before<TEAM_WARPS>(here, partial, sum);
-            if (p < done) ends[p] = start;
-            earlier += sum;
-        }
-        __syncthreads();
-        for (u32 base = threadIdx.x; base < entries; base += AHEAD * MARK_THREADS) {
-            u32 p[AHEAD], to[AHEAD];
-            read_ahead(read, base, entries, p);
-#pragma unroll
-            for (u32 k = 0; k < AHEAD; k++) {
-                const bool there = base + k * MARK_THREADS < entries && p[k] != NO_KEY;
-                to[k] = there ? atomicAdd(ends + p[k], 1u) : NO_KEY;
-            }
-#pragma unroll
-            for (u32 k = 0; k < AHEAD; k++)
-                if (to[k] != NO_KEY) order[to[k]] = base + k * MARK_THREADS;
-        }
-        __syncthreads();
-        for (u32 p = threadIdx.x; p < done; p += MARK_THREADS) {
-            const u32 start = p ? peek(ends + p - 1) : 0, end = peek(ends + p);
-            const auto listed_here = [=](u32 k, N& x) {
-                x = weights[begin + peek(order + k)];
-                return true;
-            };
-            new_weights[begin + p] = sum_of<N>(start, end, listed_here, spilled);
-        }
-        for (i64 w = threadIdx.x; w < words; w += MARK_THREADS) {
+        add_by_lists<N, TEAM>(entries, done, neighbour, weights + begin, new_weights + begin, all_ends + list_at[r],
+                              all_order + list_at[r], partial, spilled);
+        for (i64 w = threadIdx.x; w < words; w += TEAM) {
             u32 place = before[w];
             for (u32 word = peek(bits + w); word; word &= word - 1)
                 row[place++] = (i32)(w * WARP + __ffs(word) - 1);

@@ -5,16 +5,17 @@ constexpr int GROUP = HOST_GROUP;        // lanes that share a short row
 constexpr i64 SHORT = HOST_SHORT;        // entries of a short row at most
 constexpr int EACH = SHORT / GROUP;      // entries of a lane
 constexpr i64 MEDIUM = HOST_MEDIUM;      // of a row that a warp sorts
-constexpr i64 LONG = HOST_LONG;          // of a row that a block sorts; more are marked in a bitmap
+constexpr i64 LONG = HOST_LONG;          // of a row that a block puts in order by itself; the longest are marked
 constexpr int MARK_THREADS = HOST_MARK_THREADS;
-constexpr i64 WORDS_EACH = 4;            // words of a bitmap for each entry; where it has more, a row is rather sorted
+constexpr i64 WORDS_EACH = HOST_WORDS_EACH;  // of a bitmap for each entry; where it has more, a warp rather sorts
 constexpr int AHEAD = 4;                 // entries of a marked row that a thread has in flight
 constexpr int TILE = HOST_TILE;          // entries that a warp moves
 constexpr u32 NO_KEY = ~0u;              // of a loop: after all others
 static_assert(SHORT == GROUP * EACH, "the lanes of a group hold a short row");
 
 // What is counted (`CONTROL` in the host file): rows of three kinds, the entries of the last, coarse vertices, their
-// entries; whether a sum was too great for its type; blocks that came to the meetings of two kernels.
+// entries; whether a sum was too great for its type; blocks that came to the meetings of two kernels; marked rows for
+// which shared memory is too small.
 enum {
     MEDIUMS = HOST_MEDIUMS,
     LONGS = HOST_LONGS,
@@ -24,7 +25,8 @@ enum {
     TOTAL = HOST_TOTAL,
     SPILLED = HOST_SPILLED,
     NUMBERED = HOST_NUMBERED,
-    PLACED = HOST_PLACED
+    PLACED = HOST_PLACED,
+    FAR = HOST_FAR
 };
 constexpr u32 KINDS = 3;
 static_assert(MEDIUMS == 0 && LONGS == 1 && MARKED == 2, "kinds are counted from 0 on");
@@ -32,8 +34,8 @@ static_assert(MEDIUMS == 0 && LONGS == 1 && MARKED == 2, "kinds are counted from
 // How a row of so many entries is put in order; -1 for a short one.
 __device__ __forceinline__ int kind_of(i64 entries, i64 count) {
     if (entries <= SHORT) return -1;
-    if (entries <= MEDIUM) return MEDIUMS;
-    return entries > LONG || count / WARP <= WORDS_EACH * entries ? MARKED : LONGS;
+    if (entries <= MEDIUM && count / WARP > WORDS_EACH * entries) return MEDIUMS;
+    return entries > LONG ? MARKED : LONGS;
 }
 
 // The rows that are not short, by kind; for marked ones also how many entries of such were listed before.
@@ -67,11 +69,53 @@ struct Lists {
 // ---- rows that are marked ----
 
 // What a thread of a block that marks a row has to read of it, AHEAD entries at one time; 0 beyond all entries.
-template <class Read>
-__device__ __forceinline__ void read_ahead(Read read, u32 base, u32 entries, u32 (&to)[AHEAD]) {
+template <int TEAM, class Read, class X>
+__device__ __forceinline__ void read_ahead(Read read, u32 base, u32 entries, X (&to)[AHEAD]) {
 #pragma unroll
-    for (u32 k = 0; k < AHEAD; k++) to[k] = base + k * MARK_THREADS < entries ? read(base + k * MARK_THREADS) : 0;
+    for (u32 k = 0; k < AHEAD; k++) to[k] = base + k * TEAM < entries ? read(base + k * TEAM) : (X)0;
 }
+
+// A row's neighbours in shared memory: a bit for each coarse vertex, and how many bits there are before each word.
+template <int TEAM>
+struct Marks {
+    u32* bits;
+    u16* before;
+    u32 words;
+
+    // In a block's part of shared memory, of which the rest begins at `rest`. All threads make one.
+    __device__ Marks(u32* shared, u32 words, u32*& rest)
+        : bits(shared), before((u16*)(shared + words)), words(words) {
+        rest = shared + (words + (words + 1) / 2 + 3) / 4 * 4;
+        for (u32 w = threadIdx.x; w < words; w += TEAM) bits[w] = 0;
+        __syncthreads();
+    }
+    __device__ __forceinline__ void set(u32 d) const { atomicOr(bits + d / WARP, 1u << d % WARP); }
+
+    // When all are set: how many there are. What is before a word is right if they are less than 2^16.
+    __device__ __forceinline__ u32 count(u32* partial) const {
+        u32 done = 0, sum;
+        __syncthreads();
+        for (u32 base = 0; base < words; base += TEAM) {
+            const u32 w = base + threadIdx.x, number = w < words ? __popc(bits[w]) : 0;
+            const u32 place = done + sum_before<TEAM / WARP>(number, partial, sum);
+            if (w < words) before[w] = (u16)place;
+            done += sum;
+        }
+        __syncthreads();
+        return done;
+    }
+    // The place of d among those that are set.
+    __device__ __forceinline__ u32 place(u32 d) const {
+        return before[d / WARP] + __popc(bits[d / WARP] & ((1u << d % WARP) - 1));
+    }
+    // Write all to their places.
+    __device__ __forceinline__ void list(i32* to) const {
+        for (u32 w = threadIdx.x; w < words; w += TEAM) {
+            u32 at = before[w];
+            for (u32 word = bits[w]; word; word &= word - 1) to[at++] = (i32)(w * WARP + __ffs(word) - 1);
+        }
+    }
+};
 
 // ---- to their places ----
 
