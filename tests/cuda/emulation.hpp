@@ -27,7 +27,7 @@ struct Dim { unsigned x; };
 static thread_local Dim threadIdx, blockIdx, blockDim, gridDim;
 struct uchar4 { unsigned char x[4]; };
 struct ushort4 { unsigned short x[4]; };
-struct uint4 { unsigned x[4]; };
+struct uint4 { unsigned x, y, z, w; };
 struct ulonglong2 { unsigned long long x, y; };
 
 template <class A, class B> typename std::common_type<A, B>::type min(A a, B b) { typename std::common_type<A, B>::type x = a, y = b; return y < x ? y : x; }

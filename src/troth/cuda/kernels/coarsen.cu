@@ -117,65 +117,47 @@ __global__ void __launch_bounds__(THREADS)
 
 // ---- short rows ----
 
-// A group of lanes holds all entries of a row. Each looks at every other: what is below, for the place; what is equal,
-// for the sum. The first of equal ones writes. Lanes go on together as far as the longest row of the warp needs.
+// A group of lanes compares all entries of a row; the first of equal ones adds them up and writes.
 template <class T>
 __global__ void __launch_bounds__(THREADS)
     merge_short(i64 count, const Row* __restrict__ rows, const u32* __restrict__ code, const i32* __restrict__ indices,
                 const T* __restrict__ weights, i32* __restrict__ new_indices,
                 typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
     typedef typename Sum<T>::Part Part;
-    i64 c = thread_id() / GROUP;
+    alignas(16) __shared__ u32 all_keys[THREADS / GROUP][KEYS_APART];
+    __shared__ Part all_values[THREADS / GROUP][SHORT];
+    const i64 c = thread_id() / GROUP;
     const u32 lane = threadIdx.x % GROUP;
+    u32* keys = all_keys[threadIdx.x / GROUP];
+    Part* values = all_values[threadIdx.x / GROUP];
     Row row = {};
     if (c < count) row = rows[c];
     const bool mine = c < count && row.entries <= SHORT;
     const u32 entries = mine ? row.entries : 0;
-    const u32 most = warp_max(entries);
-    u32 key[EACH], below[EACH], leaders = 0, repeated = 0;
-    Part value[EACH], straight[EACH], crossed[EACH];
+    u32 from_second = 0;  // bits of the entries that are of crossed sums
 #pragma unroll
     for (int s = 0; s < EACH; s++) {
-        u32 i = s * GROUP + lane;
-        key[s] = i < entries ? row.key(i, code, indices) : NO_KEY;
-        if (key[s] >> 1 == c) key[s] = NO_KEY;
-        value[s] = key[s] != NO_KEY ? (Part)number(weights[row.place(i)]) : 0;
-        straight[s] = crossed[s] = 0;
-        below[s] = 0;
+        const u32 place = s * GROUP + lane, key = place < entries ? row.key(place, code, indices) : NO_KEY;
+        keys[place] = key >> 1 == c || place >= entries ? NO_KEY : key >> 1;
+        if (place < entries) values[place] = (Part)number(weights[row.place(place)]);
+        const u32 odd = __ballot_sync(FULL, key & 1);
+        from_second |= (odd >> (lane_id() - lane) & ((1u << GROUP) - 1)) << (s * GROUP);
     }
-#pragma unroll
-    for (int t = 0; t < EACH; t++) {
-        if (t * GROUP >= most) break;
-#pragma unroll
-        for (int l = 0; l < GROUP; l++) {
-            u32 other = __shfl_sync(FULL, key[t], l, GROUP);
-            Part weight = __shfl_sync(FULL, value[t], l, GROUP);
-#pragma unroll
-            for (int s = 0; s < EACH; s++) {
-                if (s * GROUP >= most) break;
-                below[s] |= (u32)(other >> 1 < key[s] >> 1) << (t * GROUP + l);
-                if (other >> 1 == key[s] >> 1) {
-                    (other & 1 ? crossed[s] : straight[s]) += weight;
-                    if (t * GROUP + l < s * GROUP + lane) repeated |= 1u << s;
-                }
-            }
-        }
-    }
-#pragma unroll
-    for (int s = 0; s < EACH; s++) {
-        u32 heads = __ballot_sync(FULL, key[s] != NO_KEY && !(repeated >> s & 1));
-        leaders |= (heads >> (lane_id() - lane) & ((1u << GROUP) - 1)) << (s * GROUP);
-    }
+    __syncwarp();
+    const Compared all(keys, entries, warp_max(entries));
     bool spilled = false;
 #pragma unroll
     for (int s = 0; s < EACH; s++) {
-        if (leaders >> (s * GROUP + lane) & 1) {
-            i64 to = row.to + __popc(below[s] & leaders);
-            new_indices[to] = (i32)(key[s] >> 1);
-            new_weights[to] = joined<T>(straight[s], crossed[s], spilled);
-        }
+        const u32 place = s * GROUP + lane;
+        if (!(all.leaders >> place & 1)) continue;
+        Part straight = 0, crossed = 0;
+        for (u32 left = all.equal[s] & ~from_second; left; left &= left - 1) straight += values[__ffs(left) - 1];
+        for (u32 left = all.equal[s] & from_second; left; left &= left - 1) crossed += values[__ffs(left) - 1];
+        const i64 to = row.to + __popc(all.below[s] & all.leaders);
+        new_indices[to] = (i32)keys[place];
+        new_weights[to] = joined<T>(straight, crossed, spilled);
     }
-    if (mine && lane == 0) lengths[c + 1] = __popc(leaders);
+    if (mine && lane == 0) lengths[c + 1] = __popc(all.leaders);
     if (spilled) control[SPILLED] = 1;
 }
 

@@ -105,14 +105,10 @@ struct Exact<u64> {
     }
 };
 
-// The sum of the terms among begin..end-1, as above, rounded once to float64 and then to its type; `spilled` where it is
-// too great for that.
+// What has been added up, rounded once to float64 and then to its type; `spilled` where it is too great for that. The
+// terms are those among begin..end-1, as above.
 template <class N, class Term>
-__device__ __forceinline__ N sum_of(u32 begin, u32 end, Term term, bool& spilled) {
-    Exact<N> exact;
-    N x;
-    for (u32 k = begin; k < end; k++)
-        if (term(k, x)) exact.add(x);
+__device__ __forceinline__ N total_of(const Exact<N>& exact, u32 begin, u32 end, Term term, bool& spilled) {
     if constexpr (Exact<N>::OF_FLOATS) {
         double total = exact.sum + exact.lost;
         if (!(total - total == 0)) total = sum_whole<N>(begin, end, term);
@@ -124,6 +120,27 @@ __device__ __forceinline__ N sum_of(u32 begin, u32 end, Term term, bool& spilled
         spilled |= exact.sum >= TOO_MUCH;
         return exact.sum;
     }
+}
+
+template <class N, class Term>
+__device__ __forceinline__ N sum_of(u32 begin, u32 end, Term term, bool& spilled) {
+    Exact<N> exact;
+    N x;
+    for (u32 k = begin; k < end; k++)
+        if (term(k, x)) exact.add(x);
+    return total_of(exact, begin, end, term, spilled);
+}
+
+// The sum of the terms[k] for the bits k of a mask.
+template <class N>
+__device__ __forceinline__ N sum_of_some(u32 mask, const N* terms, bool& spilled) {
+    Exact<N> exact;
+    for (u32 left = mask; left; left &= left - 1) exact.add(terms[__ffs(left) - 1]);
+    const auto one_of_them = [=](u32 k, N& x) {
+        x = terms[k];
+        return (mask >> k & 1) != 0;
+    };
+    return total_of(exact, 0, 32 - __clz((int)mask), one_of_them, spilled);
 }
 
 // ---- sums to which all threads of a block add at one time ----

@@ -144,13 +144,12 @@ __global__ void gather_rows(i64 n, i64 total, const i64* __restrict__ indptr, co
 
 // ---- short rows ----
 
-// A group of lanes looks at all entries of a row: what is below an entry, for its place; what is equal, for the sum. The
-// first of equal ones writes.
+// A group of lanes compares all entries of a row; the first of equal ones adds them up and writes.
 template <class N>
 __global__ void __launch_bounds__(THREADS)
     merge_short(i64 count, const i64* __restrict__ room, i32* indices, const N* __restrict__ weights,
                 N* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
-    __shared__ u32 all_keys[THREADS / GROUP][SHORT];
+    alignas(16) __shared__ u32 all_keys[THREADS / GROUP][KEYS_APART];
     __shared__ N all_values[THREADS / GROUP][SHORT];
     const i64 c = thread_id() / GROUP;
     const u32 lane = threadIdx.x % GROUP;
@@ -158,45 +157,25 @@ __global__ void __launch_bounds__(THREADS)
     N* values = all_values[threadIdx.x / GROUP];
     const i64 begin = c < count ? room[c] : 0, size = c < count ? room[c + 1] - begin : 0;
     const bool mine = c < count && size <= SHORT;
-    const u32 entries = mine ? (u32)size : 0, most = warp_max(entries);
-    for (u32 i = lane; i < entries; i += GROUP) {
-        const u32 key = (u32)indices[begin + i];
-        keys[i] = key == c ? NO_KEY : key;
-        values[i] = weights[begin + i];
-    }
-    __syncwarp();
-    u32 below[EACH], leaders = 0;
+    const u32 entries = mine ? (u32)size : 0;
 #pragma unroll
     for (int s = 0; s < EACH; s++) {
-        below[s] = 0;
-        if (s * GROUP >= most) break;
-        const u32 place = s * GROUP + lane, key = place < entries ? keys[place] : NO_KEY;
-        bool is_first = key != NO_KEY;
-        if (is_first) {
-            for (u32 i = 0; i < entries; i++) {
-                const u32 other = keys[i];
-                below[s] |= (u32)(other < key) << i;
-                is_first &= other != key || i >= place;
-            }
-        }
-        const u32 heads = __ballot_sync(FULL, is_first);
-        leaders |= (heads >> (lane_id() - lane) & ((1u << GROUP) - 1)) << (s * GROUP);
+        const u32 place = s * GROUP + lane, key = place < entries ? (u32)indices[begin + place] : NO_KEY;
+        keys[place] = key == c ? NO_KEY : key;
+        if (place < entries) values[place] = weights[begin + place];
     }
+    __syncwarp();
+    const Compared all(keys, entries, warp_max(entries));
     bool spilled = false;
 #pragma unroll
     for (int s = 0; s < EACH; s++) {
         const u32 place = s * GROUP + lane;
-        if (!(leaders >> place & 1)) continue;
-        const u32 key = keys[place];
-        const auto equal = [=](u32 i, N& x) {
-            x = values[i];
-            return keys[i] == key;
-        };
-        const i64 to = begin + __popc(below[s] & leaders);
-        indices[to] = (i32)key;
-        new_weights[to] = sum_of<N>(place, entries, equal, spilled);
+        if (!(all.leaders >> place & 1)) continue;
+        const i64 to = begin + __popc(all.below[s] & all.leaders);
+        indices[to] = (i32)keys[place];
+        new_weights[to] = sum_of_some(all.equal[s], values, spilled);
     }
-    if (mine && lane == 0) lengths[c + 1] = __popc(leaders);
+    if (mine && lane == 0) lengths[c + 1] = __popc(all.leaders);
     if (spilled) control[SPILLED] = 1;
 }
 

@@ -66,6 +66,40 @@ struct Lists {
     }
 };
 
+// ---- short rows ----
+
+constexpr int KEYS_APART = SHORT + 4;  // words: the rows of a warp's groups are in other banks
+
+// The entries of a row, which a group of lanes holds, each every GROUP-th: bits of those that are below one of its own,
+// for its place, and of those that are equal.
+struct Compared {
+    u32 below[EACH], equal[EACH], leaders;  // the first of equal ones lead
+
+    // `keys` is shared memory, at a multiple of 16; from `entries` on it is NO_KEY, to a multiple of four; `most` is the
+    // greatest number of entries of the warp's rows, whose lanes go on together.
+    __device__ __forceinline__ Compared(const u32* keys, u32 entries, u32 most) {
+        const u32 lane = threadIdx.x % GROUP;
+        leaders = 0;
+#pragma unroll
+        for (int s = 0; s < EACH; s++) {
+            below[s] = equal[s] = 0;
+            if (s * GROUP >= most) break;
+            const u32 place = s * GROUP + lane, key = place < entries ? keys[place] : NO_KEY;
+            for (u32 i = 0; i < entries; i += 4) {
+                const uint4 other = *(const uint4*)(keys + i);
+                const u32 less = (other.x < key) | (other.y < key) << 1 | (other.z < key) << 2 | (other.w < key) << 3;
+                const u32 same =
+                    (other.x == key) | (other.y == key) << 1 | (other.z == key) << 2 | (other.w == key) << 3;
+                below[s] |= less << i;
+                equal[s] |= same << i;
+            }
+            const bool leads = key != NO_KEY && !(equal[s] & ((1u << place) - 1));
+            const u32 heads = __ballot_sync(FULL, leads);
+            leaders |= (heads >> (lane_id() - lane) & ((1u << GROUP) - 1)) << (s * GROUP);
+        }
+    }
+};
+
 // ---- rows that are marked ----
 
 // What a thread of a block that marks a row has to read of it, AHEAD entries at one time; 0 beyond all entries.
