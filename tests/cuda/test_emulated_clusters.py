@@ -127,21 +127,28 @@ def test_long_rows_among_many_vertices(near, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-@pytest.mark.parametrize("shared", [SHARED, 1600, 0])
-def test_the_longest_rows_are_marked_where_there_is_room(shared, dtype, monkeypatch):
-    """In shared memory; those with many neighbours in memory; all of them there."""
+@pytest.mark.parametrize("shared", [SHARED, 1200, 0])
+@pytest.mark.parametrize("spread", [1, 50])
+def test_the_longest_rows_are_marked_where_there_is_room(spread, shared, dtype, monkeypatch):
+    """In shared memory, as many places at a time as have room; in memory; and where weights are far apart by lists."""
     with_sizes(monkeypatch, coarsen, joining, LONG=64)
     far, launch = [], Kernel.__call__
 
     def watched(kernel, grid, block, args, **words):
         launch(kernel, grid, block, args, **words)
-        if "merge_near" in kernel.name and "1024" in kernel.name:
+        if "merge_near" in kernel.name and block == (coarsen.NEAR_THREADS["marked"],):
             far.append(int(args[-1][coarsen.CONTROL.index("far")]))
 
+    def draw(rng, m):
+        if dtype is np.int64:
+            return rng.integers(1, 2**55 if spread > 1 else 1000, m)
+        return (rng.random(m) * 2.0 ** rng.integers(-spread, spread, m)).astype(dtype)
+
     monkeypatch.setattr(Kernel, "__call__", watched)
-    graph = drawn_with_hub(1500, 5000, lambda rng, m: (rng.random(m) * 1000 + 1).astype(dtype))
-    check(graph, stop=300, shared=shared)
-    assert {SHARED: bool(far) and not any(far), 1600: any(far), 0: not far}[shared]
+    check(drawn_with_hub(1500, 5000, draw), stop=300, shared=shared)
+    wide = spread > 1 and dtype is not np.int64
+    assert bool(far) == bool(shared)
+    assert any(far) in {True: {1200: (True,), SHARED: (True, False), 0: (False,)}[shared], False: (False,)}[wide]
 
 
 @pytest.mark.parametrize("most", [0, 5, 100])

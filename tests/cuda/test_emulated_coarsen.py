@@ -73,9 +73,9 @@ def test_rows_of_every_length(make):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-@pytest.mark.parametrize("shared", [SHARED, 2000, 0])
+@pytest.mark.parametrize("shared", [SHARED, 1200, 0])
 def test_the_longest_rows_are_marked_where_there_is_room(shared, dtype, monkeypatch):
-    """In shared memory; those with many neighbours in memory; all of them there, and others sorted by blocks."""
+    """In shared memory, as many places at a time as have room; in memory, and others sorted by blocks."""
     with_sizes(monkeypatch, coarsen, LONG=64)
     graph = drawn_with_hub(1500, 5000, lambda rng, m: (rng.random(m) * 1000 + 1).astype(dtype))
     check(graph, troth.match(graph, device="cpu").mate, 1, shared)

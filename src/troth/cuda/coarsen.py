@@ -60,7 +60,7 @@ GROUP = 8  # lanes that share a short row
 SHORT, MEDIUM, LONG = 32, 512, 4096  # entries of rows: those that a group and a warp put in order, and a small block
 WORDS_EACH = 4  # words of a bitmap for each entry; rows of 512 entries or fewer are marked where it has no more
 TILE = 512  # entries that a warp moves
-ROW_BYTES, KEYED_BYTES, SUM_BYTES = 32, 16, 8  # of a Row, a Keyed and a sum in the kernels
+ROW_BYTES, KEYED_BYTES, SUM_BYTES, WORD_BYTES = 32, 16, 8, 4  # of a Row, a Keyed, a sum and a word in the kernels
 NULL = np.uint64(0)
 # What is counted, a word each; ``kernels/coarsen.cu`` says what.
 CONTROL = ("mediums", "longs", "marked", "marked_entries", "count", "total", "spilled", "numbered", "placed", "far")
@@ -132,33 +132,35 @@ def lists_of_rows(entries: int) -> dict[str, int]:
 class Marking:
     """Where rows of a graph with ``count`` vertices are marked, and with how many words of shared memory.
 
-    A place of a row takes ``each`` words there; long rows need ``least`` of them in any case.
+    Sums of a place take ``each`` words there.
     """
 
-    def __init__(self, count: int, each: int, least: int = 0) -> None:
+    def __init__(self, count: int, each: int) -> None:
         self.words = count // WARP + 1
-        bits = (self.words + (self.words + 1) // 2 + 3) // 4 * 4
-        room = most_shared() // 4 - bits
-        wanted = {"longs": max(each * min(count, LONG), least), "marked": each * count}
-        self.near = room >= wanted["longs"]  # else nothing is marked there
-        self._bits, self._sums = bits, {name: min(size, room) for name, size in wanted.items()}
+        self._bits = (2 * self.words + 3) // 4 * 4
+        room = most_shared() // WORD_BYTES - self._bits
+        self.near = room >= 2 * LONG  # else nothing is marked there
+        self._sums = {"longs": 2 * LONG, "marked": min(max(each * count, 2 * LONG), room)}
 
-    def launch_near(self, kernel: Any, name: str, count: int, rows: Any, far: Any, *given: Any) -> None:
+    def launch_near(self, kernel: Any, name: str, count: int, rows: Any, *given: Any) -> None:
         """Mark so many rows of a list in shared memory, a block each."""
         if count:
             sums, threads = self._sums[name], NEAR_THREADS[name]
             words = np.uint32(self.words), np.uint32(sums)
-            launch_shared(kernel, count, threads, 4 * (self._bits + sums), rows, *words, far, *given)
+            launch_shared(kernel, count, threads, WORD_BYTES * (self._bits + sums), rows, *words, *given)
 
     def markers(self, kernel: Any, marked: int) -> int:
         """How many blocks mark rows in bitmaps of their own, in memory."""
-        return min(marked, resident(kernel, MARK_THREADS), max(1, MOST_BITMAPS // (8 * self.words)))
+        return min(marked, resident(kernel, MARK_THREADS), max(1, MOST_BITMAPS // (2 * WORD_BYTES * self.words)))
 
 
 def merge_listed(
-    marking: Marking, kernels: list, counted: dict[str, int], memory: Memory, marks: list, far: Any, *given: Any
+    marking: Marking, kernels: list, counted: dict[str, int], memory: Memory, marks: list, far: list, *given: Any
 ) -> None:
-    """Put in order all rows that are not short; ``marks``: scratch of those that are marked in memory."""
+    """Put in order all rows that are not short.
+
+    ``marks`` is scratch of those that are marked in memory, and ``far`` where others are listed that have to be.
+    """
     medium, sort_long, mark_long, mark_near, mark = kernels
 
     def sort(kernel: Any, name: str, team: int) -> None:
@@ -168,29 +170,35 @@ def merge_listed(
 
     sort(medium, "mediums", WARP)
     if marking.near:
-        marking.launch_near(mark_long, "longs", counted["longs"], memory["longs"], far, *given)
-        marking.launch_near(mark_near, "marked", counted["marked"], memory["marked"], far, *given)
+        for kernel, name in ((mark_long, "longs"), (mark_near, "marked")):
+            marking.launch_near(kernel, name, counted[name], memory[name], *far, *given)
     else:
         sort(sort_long, "longs", THREADS)
-        far = NULL
-    if marked := counted["marked"]:
+    if (marked := counted["marked"]) and (far or not marking.near):
         which = memory["marked"], memory["marked_at"], np.int64(marked), np.int64(marking.words)
-        mark((marking.markers(mark, marked),), (MARK_THREADS,), (*which, *marks, far, *given))
+        left = far if marking.near else [NULL] * len(far)
+        mark((marking.markers(mark, marked),), (MARK_THREADS,), (*which, *marks, *left, *given))
 
 
 def _merge(graph: Graph, clusters: Clusters, size: int, lengths: Any) -> Memory:
     """All rows in order, where there is room, with weights of so many bytes; fills in their lengths."""
     count, entries, memory, counted = clusters.size, len(graph.indices), clusters.memory, clusters.counted
     short, *listed, _ = load("coarsen", PROGRAMS["rows", number_of(graph.weights.dtype)], CONSTANTS)
-    marking = Marking(count, 2 * SUM_BYTES // 4)
-    bitmaps = 4 * marking.words * marking.markers(listed[-1], counted["marked"])
-    marks = {"counted": bitmaps, "sums": 2 * SUM_BYTES * counted["marked_entries"], "far": 4 * counted["marked"]}
-    merged = Memory({"bitmaps": bitmaps}, marks | {"indices": 4 * entries, "weights": size * entries}).clear()
+    marking = Marking(count, 2 * SUM_BYTES // WORD_BYTES)
+    far_entries = 0 if marking.near else counted["marked_entries"]
+    bitmaps = 0 if marking.near else WORD_BYTES * marking.words * marking.markers(listed[-1], counted["marked"])
+    others = {
+        "counted": bitmaps,
+        "sums": 2 * SUM_BYTES * far_entries,
+        "indices": 4 * entries,
+        "weights": size * entries,
+    }
+    merged = Memory({"bitmaps": bitmaps}, others).clear()
     fine = memory["rows"], memory["code"], graph.indices, graph.weights
     given = *fine, merged["indices"], merged["weights"], lengths, memory["control"]
     launch(short, count * GROUP, np.int64(count), *given)
-    own = [merged[name] for name in ("bitmaps", "counted", "sums")]
-    merge_listed(marking, listed, counted, memory, own, merged["far"], *given)
+    marks = [merged[name] for name in ("bitmaps", "counted", "sums")]
+    merge_listed(marking, listed, counted, memory, marks, [], *given)
     return merged
 
 

@@ -115,7 +115,7 @@ def _merge(graph: Graph, groups: Groups, size: int, lengths: Any) -> Memory:
     number = number_of(graph.weights.dtype)
     short, *listed, _ = load("joining", PROGRAMS["rows", SUMS[number]], CONSTANTS)
     (gather,) = load("joining", PROGRAMS["gather", number], CONSTANTS)
-    marking = Marking(count, LIMBS[SUMS[number]], 2 * LONG)
+    marking = Marking(count, LIMBS[SUMS[number]])
     bitmaps, each = 4 * marking.words * marking.markers(listed[-1], counted["marked"]), 4 * counted["marked_entries"]
     marks = {"counted": bitmaps, "ends": each, "order": each, "far": 4 * counted["marked"]}
     rows = {"indices": 4 * entries, "gathered": size * entries, "weights": size * entries}
@@ -125,6 +125,6 @@ def _merge(graph: Graph, groups: Groups, size: int, lengths: Any) -> Memory:
     fine = np.int64(graph.n), np.int64(entries), graph.indptr, graph.indices, graph.weights, groups.coarse, memory["at"]
     launch(gather, -(-entries // TILE) * WARP, *fine, merged["indices"], merged["gathered"])
     launch(short, count * GROUP, np.int64(count), *given)
-    own = [merged[name] for name in ("bitmaps", "counted", "ends", "order")]
-    merge_listed(marking, listed, counted, memory, own, merged["far"], *given)
+    scratch = [merged[name] for name in ("bitmaps", "counted", "ends", "order")]
+    merge_listed(marking, listed, counted, memory, scratch, [merged["far"]], *given)
     return merged

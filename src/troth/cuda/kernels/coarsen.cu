@@ -219,11 +219,11 @@ __global__ void __launch_bounds__(THREADS)
 // A block marks a row's neighbours as bits, counts those before each word, and so knows the place of every neighbour;
 // weights meet there by atomic additions, two at most in a sum.
 
-// A block takes a row, bits and sums being in shared memory, where there is room for so many words of sums. Rows with
-// too many neighbours are listed as `far`.
+// A block takes a row, bits and sums being in shared memory, where there is room for so many words of sums; as many
+// places as have room are added up at a time.
 template <class T, int TEAM>
-__global__ void __launch_bounds__(TEAM)
-    merge_near(const i32* __restrict__ list, u32 words, u32 sums_room, i32* far, const Row* __restrict__ rows,
+__global__ void __launch_bounds__(TEAM, NEAR_RESIDENT / TEAM)
+    merge_near(const i32* __restrict__ list, u32 words, u32 sums_room, const Row* __restrict__ rows,
                const u32* __restrict__ code, const i32* __restrict__ indices, const T* __restrict__ weights,
                i32* __restrict__ new_indices, typename Sum<T>::Total* __restrict__ new_weights,
                i64* __restrict__ lengths, u64* control) {
@@ -245,37 +245,40 @@ __global__ void __launch_bounds__(TEAM)
             if (base + k * TEAM < row.entries && key[k] >> 1 != c) marks.set(key[k] >> 1);
     }
     const u32 done = marks.count(partial);
-    if (2 * sizeof(Part) / sizeof(u32) * done > sums_room) {
-        if (threadIdx.x == 0) far[atomicAdd(control + FAR, 1ull)] = (i32)blockIdx.x;
-        return;
-    }
-    for (u32 i = threadIdx.x; i < 2 * done; i += TEAM) sums[i] = 0;
-    __syncthreads();
-    for (u32 base = threadIdx.x; base < row.entries; base += AHEAD * TEAM) {
-        u32 key[AHEAD];
-        Part x[AHEAD];
-        read_ahead<TEAM>(key_at, base, row.entries, key);
-        read_ahead<TEAM>(weight, base, row.entries, x);
-#pragma unroll
-        for (u32 k = 0; k < AHEAD; k++)
-            if (base + k * TEAM < row.entries && key[k] >> 1 != c)
-                atomicAdd(sums + 2 * marks.place(key[k] >> 1) + (key[k] & 1), x[k]);
-    }
-    __syncthreads();
+    const u32 most = sums_room * sizeof(u32) / (2 * sizeof(Part));
     bool spilled = false;
-    for (u32 p = threadIdx.x; p < done; p += TEAM)
-        new_weights[row.to + p] = joined<T>(sums[2 * p], sums[2 * p + 1], spilled);
+    for (u32 from = 0; from < done; from += most) {
+        const u32 size = min(most, done - from);
+        for (u32 i = threadIdx.x; i < 2 * size; i += TEAM) sums[i] = 0;
+        __syncthreads();
+        for (u32 base = threadIdx.x; base < row.entries; base += AHEAD * TEAM) {
+            u32 key[AHEAD];
+            Part x[AHEAD];
+            read_ahead<TEAM>(key_at, base, row.entries, key);
+            read_ahead<TEAM>(weight, base, row.entries, x);
+#pragma unroll
+            for (u32 k = 0; k < AHEAD; k++) {
+                const u32 p = marks.place(key[k] >> 1) - from;
+                if (base + k * TEAM < row.entries && key[k] >> 1 != c && p < size)
+                    atomicAdd(sums + 2 * p + (key[k] & 1), x[k]);
+            }
+        }
+        __syncthreads();
+        for (u32 p = threadIdx.x; p < size; p += TEAM)
+            new_weights[row.to + from + p] = joined<T>(sums[2 * p], sums[2 * p + 1], spilled);
+        __syncthreads();
+    }
     marks.list(new_indices + row.to);
     if (threadIdx.x == 0) lengths[c + 1] = done;
     if (spilled) control[SPILLED] = 1;
 }
 
-// The rows that are far, of `listed` that are marked; all of them where `far` is null. A block has a bitmap of its own in
-// memory, 0 before and after; `words` is the size of one, and of what is counted for it.
+// A block marks listed rows in a bitmap of its own in memory, 0 before and after; `words` is the size of one, and of
+// what is counted for it.
 template <class T>
 __global__ void __launch_bounds__(MARK_THREADS)
     merge_marked(const i32* __restrict__ list, const i64* __restrict__ list_at, i64 listed, i64 words, u32* bitmaps,
-               u32* counted, typename Sum<T>::Part* sums, const i32* far, const Row* __restrict__ rows,
+               u32* counted, typename Sum<T>::Part* sums, const Row* __restrict__ rows,
                const u32* __restrict__ code, const i32* __restrict__ indices, const T* __restrict__ weights,
                i32* __restrict__ new_indices,
                typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
@@ -283,9 +286,8 @@ __global__ void __launch_bounds__(MARK_THREADS)
     __shared__ u32 partial[TEAM / WARP];
     u32 *bits = bitmaps + blockIdx.x * words, *before = counted + blockIdx.x * words;
     bool spilled = false;
-    if (far) listed = (i64)control[FAR];
-    for (i64 f = blockIdx.x; f < listed; f += gridDim.x) {
-        const i64 r = far ? far[f] : f, c = list[r];
+    for (i64 r = blockIdx.x; r < listed; r += gridDim.x) {
+        const i64 c = list[r];
         const Row row = rows[c];
         const i64 to = row.to;
         typename Sum<T>::Part* own = sums + 2 * list_at[r];

@@ -272,11 +272,11 @@ __device__ void add_by_lists(u32 entries, u32 done, Place place, const N* __rest
     __syncthreads();
 }
 
-// A block takes a row, bits and sums being in shared memory, where there is room for so many words of sums. There all
-// threads add at one time, or, where the terms' exponents are too far apart, by lists. Rows with too many neighbours are
-// listed as `far`.
+// A block takes a row, bits and sums being in shared memory, where there is room for so many words of sums; as many
+// places as have room are added up at a time. Where the terms' exponents are too far apart for that, they are added by
+// lists; rows for whose lists there is no room are listed as `far`.
 template <class N, int TEAM>
-__global__ void __launch_bounds__(TEAM)
+__global__ void __launch_bounds__(TEAM, NEAR_RESIDENT / TEAM)
     merge_near(const i32* __restrict__ list, u32 words, u32 sums_room, i32* far, const i64* __restrict__ room,
                i32* indices, const N* __restrict__ weights, N* __restrict__ new_weights, i64* __restrict__ lengths,
                u64* control) {
@@ -308,14 +308,16 @@ __global__ void __launch_bounds__(TEAM)
     exponents.join(extremes);
     const u32 done = marks.count(partial);
     const bool narrow = exponents.fit(entries);
-    if ((narrow ? LIMBS<N> * done : done + entries) > sums_room) {
+    if (!narrow && done + entries > sums_room) {
         if (threadIdx.x == 0) far[atomicAdd(control + FAR, 1ull)] = (i32)blockIdx.x;
         return;
     }
 
     bool spilled = false;
-    if (narrow) {
-        for (u32 i = threadIdx.x; i < LIMBS<N> * done; i += TEAM) sums[i] = 0;
+    const u32 most = sums_room / LIMBS<N>;
+    for (u32 from = 0; narrow && from < done; from += most) {
+        const u32 size = min(most, done - from);
+        for (u32 i = threadIdx.x; i < LIMBS<N> * size; i += TEAM) sums[i] = 0;
         __syncthreads();
         for (u32 base = threadIdx.x; base < entries; base += AHEAD * TEAM) {
             u32 d[AHEAD];
@@ -323,14 +325,18 @@ __global__ void __launch_bounds__(TEAM)
             read_ahead<TEAM>(neighbour, base, entries, d);
             read_ahead<TEAM>(weight, base, entries, x);
 #pragma unroll
-            for (u32 k = 0; k < AHEAD; k++)
-                if (base + k * TEAM < entries && d[k] != c)
-                    add_to_limbs(sums + marks.place(d[k]), done, exponents.least, x[k]);
+            for (u32 k = 0; k < AHEAD; k++) {
+                const u32 p = marks.place(d[k]) - from;
+                if (base + k * TEAM < entries && d[k] != c && p < size)
+                    add_to_limbs(sums + p, size, exponents.least, x[k]);
+            }
         }
         __syncthreads();
-        for (u32 p = threadIdx.x; p < done; p += TEAM)
-            new_weights[p] = total_of_limbs<N>(sums + p, done, exponents.least, spilled);
-    } else {
+        for (u32 p = threadIdx.x; p < size; p += TEAM)
+            new_weights[from + p] = total_of_limbs<N>(sums + p, size, exponents.least, spilled);
+        __syncthreads();
+    }
+    if (!narrow) {
         const auto place = [=](u32 i) { return (u32)row[i] == c ? NO_KEY : marks.place((u32)row[i]); };
         add_by_lists<N, TEAM>(entries, done, place, weights, new_weights, sums, sums + done, partial, spilled);
     }
@@ -339,7 +345,7 @@ __global__ void __launch_bounds__(TEAM)
     if (spilled) control[SPILLED] = 1;
 }
 
-// The rows that are far, of `listed` that are marked; all of them where `far` is null. A block has a bitmap of its own in
+// The rows that are far, of `listed` that are marked; all of them where nothing is near. A block has a bitmap of its own in
 // memory, 0 before and after; `words` is the size of one, and of what is counted for it; `ends` and `order` have a word
 // for each entry of the rows. Neighbours are replaced by their places.
 template <class N>

@@ -8,6 +8,7 @@ constexpr i64 MEDIUM = HOST_MEDIUM;      // of a row that a warp sorts
 constexpr i64 LONG = HOST_LONG;          // of a row that a block puts in order by itself; the longest are marked
 constexpr int MARK_THREADS = HOST_MARK_THREADS;
 constexpr i64 WORDS_EACH = HOST_WORDS_EACH;  // of a bitmap for each entry; where it has more, a warp rather sorts
+constexpr int NEAR_RESIDENT = 1536;      // threads of a multiprocessor that have enough registers to mark rows
 constexpr int AHEAD = 4;                 // entries of a marked row that a thread has in flight
 constexpr int TILE = HOST_TILE;          // entries that a warp moves
 constexpr u32 NO_KEY = ~0u;              // of a loop: after all others
@@ -112,28 +113,28 @@ __device__ __forceinline__ void read_ahead(Read read, u32 base, u32 entries, X (
 // A row's neighbours in shared memory: a bit for each coarse vertex, and how many bits there are before each word.
 template <int TEAM>
 struct Marks {
-    u32* bits;
-    u16* before;
-    u32 words;
+    u32 *bits, *before, words;
 
     // In a block's part of shared memory, of which the rest begins at `rest`. All threads make one.
     __device__ Marks(u32* shared, u32 words, u32*& rest)
-        : bits(shared), before((u16*)(shared + words)), words(words) {
-        rest = shared + (words + (words + 1) / 2 + 3) / 4 * 4;
+        : bits(shared), before(shared + words), words(words) {
+        rest = shared + (2 * words + 3) / 4 * 4;
         for (u32 w = threadIdx.x; w < words; w += TEAM) bits[w] = 0;
         __syncthreads();
     }
     __device__ __forceinline__ void set(u32 d) const { atomicOr(bits + d / WARP, 1u << d % WARP); }
 
-    // When all are set: how many there are. What is before a word is right if they are less than 2^16.
+    // When all are set: how many there are. A thread counts an odd number of words, so that those of a warp are in other
+    // banks.
     __device__ __forceinline__ u32 count(u32* partial) const {
-        u32 done = 0, sum;
+        const u32 run = (words + TEAM - 1) / TEAM | 1, begin = threadIdx.x * run, end = min(words, begin + run);
+        u32 number = 0, done;
         __syncthreads();
-        for (u32 base = 0; base < words; base += TEAM) {
-            const u32 w = base + threadIdx.x, number = w < words ? __popc(bits[w]) : 0;
-            const u32 place = done + sum_before<TEAM / WARP>(number, partial, sum);
-            if (w < words) before[w] = (u16)place;
-            done += sum;
+        for (u32 w = begin; w < end; w++) number += __popc(bits[w]);
+        u32 place = sum_before<TEAM / WARP>(number, partial, done);
+        for (u32 w = begin; w < end; w++) {
+            before[w] = place;
+            place += __popc(bits[w]);
         }
         __syncthreads();
         return done;
