@@ -183,7 +183,7 @@ def test_an_error_of_a_copying_thread_is_raised():
     graph = troth.generate("path", n=100, device="cpu")
     before = threading.active_count()
 
-    def fail(*_):
+    def fail(*_, **words):
         raise OSError("the disk is gone")
 
     with (
@@ -261,6 +261,32 @@ def test_a_thread_that_cannot_be_started_ends_the_others():
         with pytest.raises(RuntimeError, match="new thread"):
             feeder.__enter__()
     assert started[0].done()
+
+
+def test_a_batch_is_waited_for_alone(monkeypatch):
+    """Not what was sent behind it; and of wide integers the low bits arrive."""
+    sent, waited = [], []
+    runtime = SimpleNamespace(**vars(fake_cupy.cuda.runtime))
+    send = runtime.memcpyAsync
+    runtime.memcpyAsync = lambda *words: sent.append(send(*words))
+
+    def event(disable_timing=False):
+        found = SimpleNamespace(synchronize=lambda: None, at=None)
+        found.record = lambda stream=None: setattr(found, "at", len(sent))
+        return found
+
+    stream = SimpleNamespace(wait_event=lambda event: waited.append(event.at))
+    cuda = SimpleNamespace(**{**vars(fake_cupy.cuda), "runtime": runtime, "Event": event})
+    cuda.get_current_stream = lambda: stream
+    source, target = np.arange(9) * 7 + 2**32 - 30, np.zeros(9, np.uint32)
+    feeder_of = [[feeding.Copy(source[k : k + 1], target[k:].ctypes.data, np.uint32)] for k in range(9)]
+    with emulated(feeding):
+        monkeypatch.setattr(feeding, "cupy", lambda: SimpleNamespace(cuda=cuda))
+        with feeding.Feeder(feeder_of, len(feeder_of), 1) as feeder:
+            for batch in (8, 0, 4):
+                feeder.wait_for(batch)
+    assert waited == [9, 1, 5]
+    assert target.tolist() == (source % 2**32).tolist()
 
 
 def test_results_come_without_pinned_memory(monkeypatch):
