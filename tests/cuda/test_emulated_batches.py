@@ -38,7 +38,7 @@ def least(graph: Graph, order) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            batches.plan_memory(graph, order, middle, batches.find_marks(graph.indptr))
+            batches.make_plan(graph, order, middle)
             high = middle
         except DeviceMemoryError:
             low = middle
@@ -104,8 +104,31 @@ def test_rows_that_a_whole_block_reads(kind):
     graph = troth.generate("hubs", n=1500, hubs=4, degree=700, seed=3, device="cpu", **weights)
     if kind == "int64":
         graph = lossy(graph)
-    assert np.diff(graph.indptr).max() > batches.LONG
+    assert np.diff(graph.indptr).max() > batches.TURNS * batches.AHEAD * batches.LANES
     check(graph, "hash", 1, (0, 5000))
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
+def test_any_number_of_threads_reads_a_row(lanes):
+    """Also rows that are long for so many."""
+    hubs = troth.generate("hubs", n=600, hubs=3, degree=280, seed=3, device="cpu")
+    assert np.diff(hubs.indptr).max() > batches.TURNS * batches.AHEAD * lanes
+    for graph in (hubs, lossy(troth.generate("rmat", scale=7, weights="integers", dtype="int64", device="cpu"))):
+        with mock.patch.object(batches, "lanes_for", return_value=lanes):
+            check(graph, "hash", lanes, (0, 5000, 10**6))
+
+
+@pytest.mark.parametrize(
+    ("family", "words", "lanes"),
+    [("grid", {"rows": 50, "cols": 50}, 1), ("erdos-renyi", {"n": 3000, "degree": 16}, 4), ("rmat", {"scale": 10}, 8)],
+)
+def test_threads_for_the_rows_of_a_graph(family, words, lanes):
+    assert batches.lanes_for(troth.generate(family, device="cpu", **words)) == lanes
+
+
+def copied(graph: Graph, batches: int) -> int:
+    """Bytes of a pass: four for the start of a row, and for the end of each batch."""
+    return 4 * (graph.n + batches) + graph.indices.nbytes + graph.weights.nbytes
 
 
 def test_one_pass_where_leftovers_fit():
@@ -115,14 +138,14 @@ def test_one_pass_where_leftovers_fit():
     assert found["batches"] > 90
     assert found["passes"] == 1
     assert found["leftovers"] < 0.1 * len(graph.indices)
-    assert found["bytes_copied"] == graph.indptr.nbytes + graph.indices.nbytes + graph.weights.nbytes
+    assert found["bytes_copied"] == copied(graph, found["batches"])
 
 
 def test_more_passes_where_leftovers_do_not_fit():
     graph = troth.generate("erdos-renyi", n=1500, degree=16, device="cpu")
     few, many = check(graph, more=(0, 10**6))
     assert few["passes"] > many["passes"] == 1
-    assert few["bytes_copied"] == few["passes"] * many["bytes_copied"]
+    assert all(found["bytes_copied"] == found["passes"] * copied(graph, found["batches"]) for found in (few, many))
 
 
 def test_leftovers_are_sifted_again_when_their_room_is_full():
@@ -183,7 +206,7 @@ def test_an_error_of_a_copying_thread_is_raised():
     graph = troth.generate("path", n=100, device="cpu")
     before = threading.active_count()
 
-    def fail(*_):
+    def fail(*_, **words):
         raise OSError("the disk is gone")
 
     with (
@@ -261,6 +284,32 @@ def test_a_thread_that_cannot_be_started_ends_the_others():
         with pytest.raises(RuntimeError, match="new thread"):
             feeder.__enter__()
     assert started[0].done()
+
+
+def test_a_batch_is_waited_for_alone(monkeypatch):
+    """Not what was sent behind it; and of wide integers the low bits arrive."""
+    sent, waited = [], []
+    runtime = SimpleNamespace(**vars(fake_cupy.cuda.runtime))
+    send = runtime.memcpyAsync
+    runtime.memcpyAsync = lambda *words: sent.append(send(*words))
+
+    def event(disable_timing=False):
+        found = SimpleNamespace(synchronize=lambda: None, at=None)
+        found.record = lambda stream=None: setattr(found, "at", len(sent))
+        return found
+
+    stream = SimpleNamespace(wait_event=lambda event: waited.append(event.at))
+    cuda = SimpleNamespace(**{**vars(fake_cupy.cuda), "runtime": runtime, "Event": event})
+    cuda.get_current_stream = lambda: stream
+    source, target = np.arange(9) * 7 + 2**32 - 30, np.zeros(9, np.uint32)
+    feeder_of = [[feeding.Copy(source[k : k + 1], target[k:].ctypes.data, np.uint32)] for k in range(9)]
+    with emulated(feeding):
+        monkeypatch.setattr(feeding, "cupy", lambda: SimpleNamespace(cuda=cuda))
+        with feeding.Feeder(feeder_of, len(feeder_of), 1) as feeder:
+            for batch in (8, 0, 4):
+                feeder.wait_for(batch)
+    assert waited == [9, 1, 5]
+    assert target.tolist() == (source % 2**32).tolist()
 
 
 def test_results_come_without_pinned_memory(monkeypatch):

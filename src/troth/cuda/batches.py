@@ -27,51 +27,51 @@ Where leftovers find no room they are given up, and the rest of that pass makes 
 rows keeps less, since words have grown. A pass without an offer is the end, too. After MOST_PASSES, or where chains are
 longer than MOST_ROUNDS, the host, who has all rows, goes on from these words (``cpu/suitor.py``).
 
+The host learns what a batch came to when the next one has been started, unless the leftovers might have had no room.
+What the kernels count goes to pinned memory: the call that copies to any other lasts until the kernels are done, and
+the threads that send rows may have to wait for the driver as long.
+
 Memory: 16 bytes a vertex (20 where prefixes of weights are lossy, and one or two more where ties go by degree), three
-buffers for batches, one to sift through, and the leftovers (``plan_memory``).
+buffers for batches, one to sift through, and the leftovers (``cuda/batch_plan.py``).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from troth.arrays import cupy, in_gib, largest_piece
+from troth.arrays import cupy
 from troth.contract import Context, Result
 from troth.cpu import suitor as on_host
-from troth.errors import DeviceMemoryError
+from troth.cuda.batch_plan import BUFFERS, COUNTS, TILE, Batch, Plan, copies_of, make_plan, places_in_buffer, word_bytes
 from troth.graph import Graph
-from troth.kernels.feeding import Copy, Feeder, fetch
+from troth.kernels.feeding import Copy, Feeder, fetch, pinned_memory
 from troth.kernels.launch import WORDS, DeviceClock, Memory, define, launch, load, struct
 from troth.kernels.team import available_cores
 from troth.order import ORDER_CONSTANTS, Order, as_argument, for_order, on_device
 
-BLOCK, TILE = 256, 32  # threads of a block, and rows that it takes at a time
-LONG = 256  # entries of a row that the whole block reads
+BLOCK = 256  # threads of a block
+LANES = BLOCK // TILE  # threads that read a row, at most
+AHEAD = 4  # entries of a thread that are on their way at a time
+TURNS = 8  # a row that takes its threads more turns is read by the whole block
+SAMPLE = 1024  # rows that tell how many threads read one
 UNTRIED, EXHAUSTED = 2**32 - 1, 2**31 - 1  # of ``choice``
 ROUNDS = 3  # of offers in a batch
-BUFFERS = 3  # one is worked on, and copies need not wait for it to end
-LARGEST = 2**28  # bytes of a buffer: more batches would cost no more
-PARTS = 16  # of the memory left beside the words, one for a buffer
-SPARED = 0.05  # of the free memory, for others
 MOST_PASSES = 3
 MOST_ROUNDS = 100
-MOST_ENTRIES = 2**32 - 1  # of the leftovers, whose places are 32-bit numbers
-ALIGNED = 256
-UNIT = 512  # bytes of CuPy's pool
 
 _PART = np.dtype(
-    [(name, "u8") for name in ("indptr", "first", "ends", "indices", "bits")]
+    [(name, "u8") for name in ("starts", "first", "ends", "indices", "bits")]
     + [(name, "i8") for name in ("base", "rows", "n")]
 )
-_CONTROL = ("offers", "kept", "full")
 CONSTANTS = (
     *ORDER_CONSTANTS,
-    *define(BLOCK=BLOCK, TILE=TILE, LONG=LONG, UNTRIED=UNTRIED, EXHAUSTED=EXHAUSTED),
-    *define(CONTROL_BYTES=8 * len(_CONTROL), PART_BYTES=_PART.itemsize),
+    *define(BLOCK=BLOCK, TILE=TILE, LANES=LANES, AHEAD=AHEAD, TURNS=TURNS, UNTRIED=UNTRIED, EXHAUSTED=EXHAUSTED),
+    *define(CONTROL_BYTES=8 * len(COUNTS), PART_BYTES=_PART.itemsize),
 )
 PROGRAMS: dict[Any, tuple[str, ...]] = {
     (word, lossy): (f"propose<{word}, {lossy}>", f"sift<{word}, {lossy}>", f"mates<{lossy}>")
@@ -80,111 +80,31 @@ PROGRAMS: dict[Any, tuple[str, ...]] = {
 PROGRAMS["exact"] = ("raise<u64>", "claim<u64>", "pack_words")
 
 
-# ---- what goes where ----
+class Segment(NamedTuple):
+    """Rows ``start..stop - 1`` of the leftovers, whose entries are ``first..first + entries - 1`` there."""
+
+    start: int
+    stop: int
+    first: int
+    entries: int
 
 
-class Sizes(NamedTuple):
-    """Bytes of a buffer, and how many entries may be left over, and may be in one batch."""
+class Started(NamedTuple):
+    """A batch on which the card works or has worked, in a buffer; ``sifted``: for the leftovers, too."""
 
+    batch: Batch
     buffer: int
-    leftovers: int
-    batch: int
+    sifted: bool
+    clock: DeviceClock
 
 
-def _padded(size: int) -> int:
-    return -(-size // ALIGNED) * ALIGNED
-
-
-def find_marks(indptr: np.ndarray) -> np.ndarray:
-    """How many entries there are before each tile, and in all."""
-    return np.append(indptr[:-1:TILE], indptr[-1])
-
-
-def plan_memory(graph: Graph, order: Order, memory: int | None, marks: np.ndarray) -> Sizes:
-    """How so many bytes, or most of what is free, are used, or a refusal that says how many are needed.
-
-    ``marks`` as ``find_marks`` has them.
-    """
-    n, entries, given = graph.n, len(graph.indices), "" if memory is None else f"memory={memory}: "
-    memory = int(largest_piece() * (1 - SPARED)) if memory is None else memory
-    entry = graph.indices.itemsize + graph.weights.itemsize
-    longest = int(np.diff(marks).max(initial=0))
-    words = sum(map(_padded, (_word_bytes(n, bool(order.lossy)) | _CONTROL_BYTES).values()))
-    if order.classes is not None:
-        words += -(-(int(order.mask) + 1) // UNIT) * UNIT
-    least = _padded(longest * entry + TILE * 8 + 4 * ALIGNED)
-    need = words + (BUFFERS + 2) * least
-    if memory < need:
-        raise DeviceMemoryError(
-            f'{given}this graph needs {in_gib(need)} on the card at least; choose device="cpu", or give more'
-        )
-    whole = _padded(entries * entry + (len(marks) - 1) * TILE * 8 + 4 * ALIGNED)  # a batch of all rows
-    buffer = min(max(least, (memory - words) // PARTS // ALIGNED * ALIGNED), max(least, LARGEST), whole)
-    batch = buffer // entry
-    left = memory // UNIT * UNIT - words - BUFFERS * buffer - (_padded(batch * 4) + _padded(batch * (entry - 4)))
-    return Sizes(buffer, max(0, min((left - 2 * ALIGNED) // entry, MOST_ENTRIES, entries)), batch)
-
-
-_CONTROL_BYTES = {"control": 8 * len(_CONTROL)}
-
-
-def _word_bytes(n: int, lossy: bool) -> dict[str, int]:
-    """The arrays that have an element for every vertex, or for every tile."""
-    words = {"best": 8 * n, "choice": 4 * n, "first": 4 * n, "ends": 4 * (-(-n // TILE))}
-    return words | ({"rank": 4 * n} if lossy else {})
-
-
-class Batch(NamedTuple):
-    """Rows ``start..stop - 1``, with entries ``first..last - 1``."""
-
-    start: int
-    stop: int
-    first: int
-    last: int
-
-
-def cut(graph: Graph, marks: np.ndarray, buffer: int) -> list[Batch]:
-    """Batches of whole tiles, each as large as a buffer of so many bytes can hold."""
-    n, entry = graph.n, graph.indices.itemsize + graph.weights.itemsize
-    sizes = marks * entry + np.arange(len(marks)) * (8 * TILE)
-    batches, tile = [], 0
-    while tile < len(marks) - 1:
-        upto = int(np.searchsorted(sizes, sizes[tile] + buffer - 4 * ALIGNED, side="right")) - 1
-        batches.append(Batch(tile * TILE, min(n, upto * TILE), int(marks[tile]), int(marks[upto])))
-        tile = upto
-    return batches
-
-
-def _places(batch: Batch, kind: np.dtype) -> tuple[int, int, int]:
-    """Where in a buffer a batch has its indptr, indices and weights."""
-    entries = batch.last - batch.first
-    at = _padded(8 * (batch.stop - batch.start + 1))
-    return 0, at, at + _padded(4 * entries)
-
-
-def _copies(graph: Graph, batch: Batch, address: int) -> list[Copy]:
-    """What is copied of a batch, and to where."""
-    entries = slice(batch.first, batch.last)
-    parts = graph.indptr[batch.start : batch.stop + 1], graph.indices[entries], graph.weights[entries]
-    places = _places(batch, graph.weights.dtype)
-    return [
-        Copy(np.asarray(part).view(np.uint8), address + place)
-        for part, place in zip(parts, places, strict=True)
-        if len(part)
-    ]
-
-
-# ---- the engine ----
-
-
-@dataclass
-class Segment:
-    """Rows ``start..stop - 1`` of the leftovers, whose entries are ``first..first + count - 1`` there."""
-
-    start: int
-    stop: int
-    first: int
-    count: int
+def lanes_for(graph: Graph) -> int:
+    """How many threads read a row: enough for as many entries as the row of an entry has, by a sample of the rows."""
+    rows = np.linspace(0, graph.n - 1, min(graph.n, SAMPLE)).astype(np.int64)
+    degrees = (graph.indptr[rows + 1] - graph.indptr[rows]).astype(np.float64)
+    width = float((degrees * degrees).sum() / max(1.0, degrees.sum()))
+    lanes = max(1, min(LANES, math.ceil(width / AHEAD)))
+    return 1 << (lanes.bit_length() - 1)
 
 
 @dataclass
@@ -193,12 +113,13 @@ class Card:
 
     graph: Graph
     order: Order
-    sizes: Sizes
+    plan: Plan
     segments: list[Segment] = field(default_factory=list)
-    fill: int = 0
+    fill: int = 0  # entries of the leftovers
+    offers: int = 0  # counted by the kernels, as the host knows it
+    counted: int = 0  # entries, so too
     kept: int = 0  # entries of batches, in all
     most: int = 0  # leftovers at one time
-    spent: float = 0.0  # seconds of kernels
 
     def __post_init__(self) -> None:
         kind, n, lossy = self.graph.weights.dtype, self.graph.n, bool(self.order.lossy)
@@ -207,22 +128,25 @@ class Card:
         options = for_order(self.order, CONSTANTS)
         self.propose_kernel, self.sift_kernel, self.mates_kernel = load("batches", program, options)
         self.exact = load("batches", PROGRAMS["exact"], options) if wide else None
-        sizes, bits = self.sizes, kind.itemsize
-        words = _word_bytes(n, lossy)
-        zeros = {name: words[name] for name in ("best", "rank") if name in words} | _CONTROL_BYTES
-        others = {name: words[name] for name in ("choice", "first", "ends")}
-        others |= {"buffers": BUFFERS * sizes.buffer, "left": 4 * sizes.leftovers, "left_bits": bits * sizes.leftovers}
-        others |= {"aside": 4 * sizes.batch, "aside_bits": bits * sizes.batch}
+        self.counts = pinned_memory(8 * len(COUNTS) * (BUFFERS + 1)).view(np.uint64).reshape(-1, len(COUNTS))
+        plan, bits = self.plan, kind.itemsize
+        others, zeros = word_bytes(n, lossy), dict[str, int]()
+        for name in [each for each in ("best", "rank", "control") if each in others]:
+            zeros[name] = others.pop(name)
+        others |= {"buffers": BUFFERS * plan.buffer}
+        others |= {"left": 4 * plan.leftovers, "left_bits": bits * plan.leftovers}
+        others |= {"aside": 4 * plan.entries, "aside_bits": bits * plan.entries}
         self.memory = Memory(zeros, others)
         self.memory.clear()
         self.bits_type = np.dtype(f"u{bits}")
         self.view("choice", np.uint32)[:] = np.uint32(UNTRIED)
-        self.constants = as_argument(self.order)
-        self.rank = self.memory["rank" if "rank" in words else "choice"]  # not read where prefixes tell all
+        self.constants, self.lanes = as_argument(self.order), np.uint32(lanes_for(self.graph))
+        self.rank = self.memory["rank" if lossy else "choice"]  # not read where prefixes tell all
 
     def give_back(self) -> None:
         """The memory is the card's again, also where the traceback of an error keeps this object."""
-        del self.memory, self.rank
+        cupy().cuda.get_current_stream().synchronize()  # until then counts are on their way to pinned memory
+        del self.memory, self.rank, self.counts
         cupy().get_default_memory_pool().free_all_blocks()
 
     def view(self, name: str, kind: Any) -> Any:
@@ -231,88 +155,134 @@ class Card:
 
     def part_of(self, batch: Batch, buffer: int) -> tuple[np.ndarray, int]:
         """A batch, as the kernels take it, and how many rows it has."""
-        start = self.memory["buffers"].ptr + buffer * self.sizes.buffer
-        indptr, indices, bits = (start + place for place in _places(batch, self.graph.weights.dtype))
+        at = self.memory["buffers"].ptr + buffer * self.plan.buffer
+        starts, indices, bits = (at + place for place in places_in_buffer(batch))
         rows = batch.stop - batch.start
-        return struct(_PART, indptr, 0, 0, indices, bits, batch.start, rows, self.graph.n), rows
+        return struct(_PART, starts, 0, 0, indices, bits, batch.start, rows, self.graph.n), rows
 
     def left_of(self, start: int, stop: int) -> tuple[np.ndarray, int]:
         """Rows of the leftovers, as the kernels take them, and how many there are."""
         places = (self.memory[name].ptr for name in ("first", "ends", "left", "left_bits"))
         return struct(_PART, 0, *places, start, stop - start, self.graph.n), stop - start
 
-    def read(self) -> dict[str, int]:
-        """What the kernels have counted since the last time; the host waits for them."""
-        control = self.view("control", np.uint64)
-        found = dict(zip(_CONTROL, control.get().tolist(), strict=True))
-        control[:] = np.uint64(0)
-        return found
+    # ---- kernels ----
 
     def propose(self, part: np.ndarray, rows: int) -> None:
         """A round of offers by the rows of a part."""
         memory = self.memory
         words = memory["best"], self.rank, memory["choice"]
-        self._by_tiles(self.propose_kernel, rows, part, self.constants, *words, memory["control"])
+        self._by_rows(self.propose_kernel, rows, part, self.constants, self.lanes, *words, memory["control"])
         if self.exact is not None:
             to_raise, to_claim, _ = self.exact
             launch(to_raise, rows, part, memory["choice"], memory["best"], self.rank)
             launch(to_claim, rows, part, self.constants, memory["best"], memory["choice"], self.rank)
 
-    def _by_tiles(self, kernel: Any, rows: int, *args: Any) -> None:
-        if rows:
-            kernel((-(-rows // TILE),), (BLOCK,), args)
+    def _by_rows(self, kernel: Any, rows: int, *args: Any) -> None:
+        kernel((-(-rows * int(self.lanes) // BLOCK),), (BLOCK,), args)
 
-    def _sift(self, part: np.ndarray, rows: int, aside: bool, fill: int, room: int) -> None:
+    def _sift(self, part: np.ndarray, rows: int, to: str, base: int, shift: int, room: int) -> None:
         memory = self.memory
-        to = ("aside", "aside_bits") if aside else ("left", "left_bits")
-        targets = (*(memory[name] for name in to), memory["first"], memory["ends"], memory["control"])
-        numbers = np.int64(aside), np.int64(fill), np.int64(room)
-        self._by_tiles(self.sift_kernel, rows, part, self.constants, memory["best"], self.rank, *numbers, *targets)
+        targets = (*(memory[name] for name in (to, f"{to}_bits", "first", "ends")), memory["control"])
+        words = self.lanes, memory["best"], self.rank
+        self._by_rows(
+            self.sift_kernel, rows, part, self.constants, *words, *map(np.int64, (base, shift, room)), *targets
+        )
 
-    def keep(self, batch: Batch, part: np.ndarray, rows: int) -> tuple[int, bool]:
-        """Append what may matter of a batch to the leftovers. Returns the offers since the last count, and whether
-        there was room."""
-        self._sift(part, rows, False, self.fill, self.sizes.leftovers)
-        found = self.read()
-        offers = found["offers"]
-        if found["full"]:
+    def _sift_to_left(self, part: np.ndarray, rows: int) -> None:
+        self._sift(part, rows, "left", self.counted - self.fill, 0, self.plan.leftovers)
+
+    def _send_counts(self, slot: int) -> None:
+        """What the kernels have counted is on its way to a place of ``counts``."""
+        runtime, there = cupy().cuda.runtime, self.counts[slot]
+        words = there.ctypes.data, self.memory["control"].ptr, there.nbytes, runtime.memcpyDeviceToHost
+        runtime.memcpyAsync(*words, cupy().cuda.get_current_stream().ptr)
+
+    def read(self) -> tuple[int, int]:
+        """How many offers were made, and entries kept, since the last time; the host waits for the kernels."""
+        self._send_counts(BUFFERS)
+        cupy().cuda.get_current_stream().synchronize()
+        return self._learn(BUFFERS)
+
+    def _learn(self, slot: int) -> tuple[int, int]:
+        offers, counted = self.counts[slot].tolist()
+        before = self.offers, self.counted
+        self.offers, self.counted = offers, counted
+        return offers - before[0], counted - before[1]
+
+    # ---- batches ----
+
+    def start(self, batch: Batch, buffer: int, sifted: bool) -> Started:
+        """Rounds of offers of a batch that is in a buffer; then its entries that may matter join the leftovers."""
+        clock, part = DeviceClock(), self.part_of(batch, buffer)
+        for _ in range(ROUNDS):
+            self.propose(*part)
+        if sifted:
+            self._sift_to_left(*part)
+        self._send_counts(buffer)
+        clock.note()
+        return Started(batch, buffer, sifted, clock)
+
+    def surely_fits(self, started: Started) -> bool:
+        """Whether the leftovers have room for all entries of a batch; those before it are finished."""
+        batch = started.batch
+        return not started.sifted or self.fill + batch.last - batch.first <= self.plan.leftovers
+
+    def finish(self, started: Started) -> bool:
+        """Whether the leftovers had room for what may matter of a batch. Returns when the card is done with it.
+
+        Another one may have been started since only if this one surely fitted.
+        """
+        batch = started.batch
+        started.clock.read()
+        _, kept = self._learn(started.buffer)
+        if not started.sifted:
+            return True
+        if self.fill + kept > self.plan.leftovers:
             self.propose_left()
             self.shrink()
-            self._sift(part, rows, False, self.fill, self.sizes.leftovers)
-            found = self.read()
-        if found["full"]:
-            return offers, False
-        self.segments.append(Segment(batch.start, batch.stop, self.fill, found["kept"]))
-        self.fill += found["kept"]
-        self.kept += found["kept"]
+            self._sift_to_left(*self.part_of(batch, started.buffer))
+            _, kept = self.read()
+        if self.fill + kept > self.plan.leftovers:
+            return False
+        self.segments.append(Segment(batch.start, batch.stop, self.fill, kept))
+        self.fill += kept
+        self.kept += kept
         self.most = max(self.most, self.fill)
-        return offers, True
+        return True
+
+    # ---- leftovers ----
 
     def shrink(self) -> None:
-        """Sift the leftovers once more, and let small neighbouring segments become one."""
-        arrays = [(self.view(to, kind), self.view(of, kind)) for to, of, kind in self._moves()]
-        fill, merged = 0, list[Segment]()
-        for segment in self.segments:
-            part, rows = self.left_of(segment.start, segment.stop)
-            self._sift(part, rows, True, fill, self.sizes.batch)
-            kept = self.read()["kept"]
-            for to, of in arrays:
+        """Sift the leftovers once more, several segments at a time."""
+        moves = [
+            (self.view(to, kind), self.view(of, kind))
+            for to, of, kind in (("left", "aside", np.int32), ("left_bits", "aside_bits", self.bits_type))
+        ]
+        fill, segments = 0, list[Segment]()
+        for segment in self._joined():
+            self._sift(*self.left_of(segment.start, segment.stop), "aside", self.counted, fill, self.plan.entries)
+            _, kept = self.read()
+            for to, of in moves:
                 to[fill : fill + kept] = of[:kept]
-            last = merged[-1] if merged else None
-            if last is not None and last.count + kept <= self.sizes.batch:
-                last.stop, last.count = segment.stop, last.count + kept
-            else:
-                merged.append(Segment(segment.start, segment.stop, fill, kept))
+            segments.append(Segment(segment.start, segment.stop, fill, kept))
             fill += kept
-        self.segments, self.fill = merged, fill
+        self.segments, self.fill = segments, fill
 
-    def _moves(self) -> tuple[tuple[str, str, Any], ...]:
-        return ("left", "aside", np.int32), ("left_bits", "aside_bits", self.bits_type)
+    def _joined(self) -> list[Segment]:
+        """The segments, neighbours joined while the entries find room aside."""
+        joined: list[Segment] = []
+        for segment in self.segments:
+            last = joined[-1] if joined else None
+            if last is not None and last.entries + segment.entries <= self.plan.entries:
+                joined[-1] = last._replace(stop=segment.stop, entries=last.entries + segment.entries)
+            else:
+                joined.append(segment)
+        return joined
 
     def propose_left(self) -> None:
         """A round of offers by the vertices whose rows are among the leftovers."""
-        for segment in self.segments:
-            self.propose(*self.left_of(segment.start, segment.stop))
+        if self.segments:
+            self.propose(*self.left_of(self.segments[0].start, self.segments[-1].stop))
 
     def give_up(self) -> None:
         """No leftovers any more."""
@@ -326,7 +296,7 @@ class Card:
             if not self.fill:
                 return done, True
             self.propose_left()
-            if not self.read()["offers"]:
+            if not self.read()[0]:
                 return done + 1, True
         return MOST_ROUNDS, False
 
@@ -351,35 +321,36 @@ def run(graph: Graph, order: Order, context: Context, *, memory: int | None = No
     if not total:
         return Result(np.full(n, -1, np.int32), {"batches": 0, "passes": 0}, {})
     start = perf_counter()
-    marks = find_marks(graph.indptr)
-    sizes = plan_memory(graph, order, memory, marks)
-    card = Card(graph, on_device(order, "cuda"), sizes)
+    plan = make_plan(graph, order, memory)
+    card = Card(graph, on_device(order, "cuda"), plan)
     try:
-        batches = cut(graph, marks, sizes.buffer)
-        result = _match(card, batches, order, context, perf_counter() - start)
+        result = _match(card, order, context, {"plan": perf_counter() - start})
     finally:
         card.give_back()
     context.report(n, n)
     return result
 
 
-def _match(card: Card, batches: list[Batch], order: Order, context: Context, planning: float) -> Result:
-    """Passes until nobody makes an offer, on the card or at last on the host; ``planning``: seconds until now."""
-    graph = card.graph
-    seconds = {"plan": planning, "copy": 0.0, "kernels": 0.0, "staging": 0.0}
+def _match(card: Card, order: Order, context: Context, seconds: dict[str, float]) -> Result:
+    """Passes until nobody makes an offer, on the card or at last on the host; ``seconds``: of what was before."""
+    graph, plan = card.graph, card.plan
+    buffers = [card.memory["buffers"].ptr + buffer * plan.buffer for buffer in range(BUFFERS)]
+    copies = [copies_of(graph, batch, buffers[number % BUFFERS]) for number, batch in enumerate(plan.batches)]
+    seconds |= {"copy": 0.0, "kernels": 0.0, "staging": 0.0}
     passes, rounds, ended, settled = 0, 0, False, False
     while not ended and passes < MOST_PASSES:
-        offers, kept_all = _pass(card, batches, context, seconds)
+        before = card.offers
+        kept_all = _pass(card, copies, context, seconds)
         passes += 1
         if kept_all:
             begin = perf_counter()
             rounds, settled = card.settle(context)
             seconds["settle"] = perf_counter() - begin
             break
-        ended = not offers
+        ended = card.offers == before
     begin = perf_counter()
-    counts = {"batches": len(batches), "passes": passes, "rounds": rounds, "kept": card.kept, "leftovers": card.most}
-    counts["bytes_copied"] = passes * (graph.indptr.nbytes + graph.indices.nbytes + graph.weights.nbytes)
+    counts = {"batches": len(plan.batches), "passes": passes, "rounds": rounds, "kept": card.kept}
+    counts |= {"leftovers": card.most, "bytes_copied": passes * sum(copy.size for batch in copies for copy in batch)}
     if ended or settled:
         mates = card.mates()
         seconds["mates"] = perf_counter() - begin
@@ -392,37 +363,38 @@ def _match(card: Card, batches: list[Batch], order: Order, context: Context, pla
     return Result(mates, counts, seconds)
 
 
-def _pass(card: Card, batches: list[Batch], context: Context, seconds: dict[str, float]) -> tuple[int, bool]:
-    """All batches once. Returns how many offers were made, and whether all leftovers found room.
+def _pass(card: Card, copies: list[list[Copy]], context: Context, seconds: dict[str, float]) -> bool:
+    """All batches once. Returns whether all leftovers found room.
 
-    Added up in ``seconds``: ``copy``, in which a batch was waited for, ``kernels``, in which it was worked on, and
-    ``staging``, in which a thread filled pinned memory.
+    Added up in ``seconds``: ``kernels``, in which batches were worked on, ``copy``, the others, and ``staging``, in
+    which a thread filled pinned memory.
     """
-    start = card.memory["buffers"].ptr
-    copies = [
-        _copies(card.graph, batch, start + number % BUFFERS * card.sizes.buffer) for number, batch in enumerate(batches)
-    ]
-    offers, keeps = 0, True
+    begin, spent, keeps = perf_counter(), 0.0, True
     card.give_up()
     with Feeder(copies, BUFFERS, context.threads or available_cores()) as feeder:
-        for number, batch in enumerate(batches):
-            begin = perf_counter()
-            feeder.wait_for(number)
-            clock = DeviceClock()
-            part, rows = card.part_of(batch, number % BUFFERS)
-            for _ in range(ROUNDS):
-                card.propose(part, rows)
-            if keeps:
-                more, keeps = card.keep(batch, part, rows)
-                if not keeps:
-                    card.give_up()
-            else:
-                more = card.read()["offers"]
-            offers += more
-            spent = clock.stop()  # waits for the kernels, so nobody reads the buffer any more
+
+        def finish(started: Started) -> None:
+            nonlocal spent, keeps
+            if not card.finish(started):
+                card.give_up()
+                keeps = False
             feeder.release()
-            seconds["kernels"] += spent
-            seconds["copy"] += max(0.0, perf_counter() - begin - spent)
-            context.report(batch.stop, card.graph.n)
+            spent += started.clock.read()
+            context.report(started.batch.stop, card.graph.n)
+
+        before: Started | None = None
+        for number, batch in enumerate(card.plan.batches):
+            feeder.wait_for(number)
+            if before is not None and not card.surely_fits(before):
+                finish(before)
+                before = None
+            started = card.start(batch, number % BUFFERS, keeps)
+            if before is not None:
+                finish(before)
+            before = started
+        if before is not None:
+            finish(before)
+    seconds["kernels"] += spent
+    seconds["copy"] += perf_counter() - begin - spent
     seconds["staging"] += feeder.staging / feeder.threads
-    return offers, keeps
+    return keeps

@@ -33,10 +33,26 @@ WORTH_THREADS = 2**25  # bytes of an array; a smaller one is copied by the drive
 
 
 class Copy(NamedTuple):
-    """Bytes of the host, and the address on the card to which they go."""
+    """Numbers of the host, the address on the card to which they go, and their type there, if it is another.
 
-    source: np.ndarray  # flat, of uint8
+    Of integers that are wider here than there the low bits arrive.
+    """
+
+    source: np.ndarray  # flat
     target: int
+    kind: Any = None
+
+    @property
+    def size(self) -> int:
+        """Bytes on the card."""
+        return len(self.source) * np.dtype(self.kind or self.source.dtype).itemsize
+
+    def pieces(self, size: int) -> Iterator[Copy]:
+        """Parts that have so many bytes on the card, the last one perhaps fewer."""
+        kind = np.dtype(self.kind or self.source.dtype)
+        length = size // kind.itemsize
+        for at in range(0, len(self.source), length):
+            yield Copy(self.source[at : at + length], self.target + at * kind.itemsize, kind)
 
 
 def pinned_memory(size: int) -> np.ndarray:
@@ -60,13 +76,14 @@ class Feeder:
         self.staging = 0.0  # seconds of all threads in which they filled pinned memory
         self.threads = max(1, min(threads, MOST_THREADS))
         self._batches, self._free = batches, buffers  # batches below _free have a buffer
-        self._piece = min(PIECE, max((len(copy.source) for batch in batches for copy in batch), default=1))
+        self._piece = min(PIECE, max((copy.size for batch in batches for copy in batch), default=1))
         try:
             self._pinned = pinned_memory(self._piece * SLOTS * self.threads)
         except DeviceMemoryError:  # slowly, then
             self.threads, self._piece = 1, min(SMALL_PIECE, self._piece)
             self._pinned = pinned_memory(self._piece * SLOTS)
-        self._left = [sum(-(-len(copy.source) // self._piece) for copy in batch) for batch in batches]
+        self._left = [sum(1 for copy in batch for _ in copy.pieces(self._piece)) for batch in batches]
+        self._there = [cp.cuda.Event(disable_timing=True) for _ in batches]
         self._todo, self._changed = self._pieces(), threading.Condition()
         self._stopped = False
         self._error: BaseException | None = None
@@ -102,9 +119,7 @@ class Feeder:
                 self._changed.wait(TICK)
             if self._error is not None:
                 raise self._error
-        there = cupy().cuda.Event(disable_timing=True)
-        there.record(self._stream)
-        cupy().cuda.get_current_stream().wait_event(there)
+        cupy().cuda.get_current_stream().wait_event(self._there[batch])
 
     def release(self) -> None:
         """The buffer of the oldest batch may be overwritten: the caller has waited for whoever read it."""
@@ -114,9 +129,9 @@ class Feeder:
 
     def _pieces(self) -> Iterator[tuple[int, Copy]]:
         for number, batch in enumerate(self._batches):
-            for source, target in batch:
-                for at in range(0, len(source), self._piece):
-                    yield number, Copy(source[at : at + self._piece], target + at)
+            for copy in batch:
+                for piece in copy.pieces(self._piece):
+                    yield number, piece
 
     def _take(self) -> tuple[int, Copy] | None:
         """The next piece, once its batch has a buffer; None where there is none, or where all shall stop."""
@@ -141,18 +156,19 @@ class Feeder:
         places = [slot.ctypes.data for slot in slots]
         fetched: list[Any] = [cupy().cuda.Event(disable_timing=True) for _ in slots]
         while (piece := self._take()) is not None:
-            number, (source, target) = piece
-            slot, event, size = slots[turn], fetched[turn], len(source)
+            number, copy = piece
+            slot, event, size = slots[turn], fetched[turn], copy.size
             event.synchronize()  # the card has fetched what was here before
             start = perf_counter()
-            np.copyto(slot[:size], source)
+            np.copyto(slot[:size].view(copy.kind), copy.source, casting="unsafe")
             staging += perf_counter() - start
-            runtime.memcpyAsync(target, places[turn], size, runtime.memcpyHostToDevice, self._stream.ptr)
+            runtime.memcpyAsync(copy.target, places[turn], size, runtime.memcpyHostToDevice, self._stream.ptr)
             event.record(self._stream)
             turn = (turn + 1) % SLOTS
             with self._changed:
                 self._left[number] -= 1
                 if not self._left[number]:
+                    self._there[number].record(self._stream)  # now, before others send more of the next batches
                     self._changed.notify_all()
         with self._changed:
             self.staging += staging
@@ -164,9 +180,8 @@ def send(array: np.ndarray) -> Any:
     if array.nbytes < WORTH_THREADS:
         return cp.asarray(array)
     there, array = cp.empty(array.shape, array.dtype), np.ascontiguousarray(array)
-    source = array.reshape(-1).view(np.uint8)
     try:
-        with Feeder([[Copy(source, there.data.ptr)]], 1, available_cores()) as feeder:
+        with Feeder([[Copy(array.reshape(-1), there.data.ptr)]], 1, available_cores()) as feeder:
             feeder.wait_for(0)
     except DeviceMemoryError:  # there is no pinned memory to be had
         there.set(array)
@@ -186,16 +201,18 @@ def fetch(array: Any) -> np.ndarray:
     target, slots = found.view(np.uint8), pinned.reshape(threads, PIECE)
     device, ready = cuda.Device(), cuda.Event(disable_timing=True)
     ready.record()
+    stream = cuda.Stream(non_blocking=True)
+    stream.wait_event(ready)
 
     def copy(worker: int) -> None:
         device.use()
-        stream, slot = cuda.Stream(non_blocking=True), slots[worker]
-        stream.wait_event(ready)
+        slot, there = slots[worker], cuda.Event(disable_timing=True)
         for at in range(worker * PIECE, array.nbytes, threads * PIECE):
             piece = target[at : at + PIECE]
             words = slot.ctypes.data, array.data.ptr + at, len(piece), cuda.runtime.memcpyDeviceToHost
             cuda.runtime.memcpyAsync(*words, stream.ptr)
-            stream.synchronize()
+            there.record(stream)
+            there.synchronize()
             np.copyto(piece, slot[: len(piece)])
 
     with ThreadPoolExecutor(threads, thread_name_prefix="troth-fetch") as pool:

@@ -1,31 +1,33 @@
-// Suitor on rows that come to the card in batches: the plan, and why it gives the one matching, are in cuda/batches.py.
+// Suitor on rows that come to the card in batches: how, and why it gives the one matching, is in cuda/batches.py.
 //
 // held(v): the best offer that v holds, a Key. Words only grow. choice[u]: the neighbour to whom u made its last offer,
 // UNTRIED before the first, EXHAUSTED where nobody is left who would take one.
 
+#include "held.cuh"
+
 constexpr int BLOCK = HOST_BLOCK;
-constexpr int TILE = HOST_TILE;       // rows that a block takes at a time,
-constexpr int LANES = BLOCK / TILE;   // with so many threads for each of them,
-constexpr i64 LONG = HOST_LONG;       // and all of its threads for a row of more entries
+constexpr int TILE = HOST_TILE;       // rows whose entries stay together
+constexpr int LANES = HOST_LANES;     // threads for a row, at most; `lanes` of a launch is a power of two
+constexpr int TURNS = HOST_TURNS;     // a row that takes its lanes more turns is long: the whole block reads it
 constexpr int WARPS = BLOCK / WARP;
-constexpr int AHEAD = 4;              // entries of a thread that are on their way at a time
+constexpr int AHEAD = HOST_AHEAD;     // entries of a thread that are on their way at a time
 constexpr u32 UNTRIED = HOST_UNTRIED, EXHAUSTED = HOST_EXHAUSTED;
 constexpr u32 FRESH = 1u << 31;       // of choice: the offer is of this round (`raise` and `claim`)
 static_assert(TILE == WARP, "a warp adds up the rows of a tile");
+static_assert(LANES * TILE <= BLOCK, "a block takes whole tiles");
 
-// What the host reads.
+// What the host reads: both grow for ever.
 struct Control {
     u64 offers;  // made
-    u64 kept;    // entries
-    u64 full;    // 1: they were more than there is room for
+    u64 kept;    // entries, also those that found no room
 };
 SAME_SIZE(Control, CONTROL);
 
-// Rows base..base + rows - 1, of n. Those of a batch are cut out of a graph, as indptr is. Those of the leftovers begin
-// at first[v] and end where the next one begins, the last of a tile at ends[v / TILE].
+// Rows base..base + rows - 1, of n. Those of a batch are cut out of a graph, as indptr is, of which starts are the low 32
+// bits. Those of the leftovers begin at first[v] and end where the next one begins, the last of a tile at ends[v / TILE].
 template <class W>
 struct Part {
-    const i64* indptr;  // null: leftovers
+    const u32* starts;  // null: leftovers
     const u32 *first, *ends;
     const i32* indices;
     const W* bits;
@@ -35,9 +37,9 @@ struct Part {
     __device__ __forceinline__ void find_row(i64 row, i64& begin, i64& end) const {
         begin = end = 0;
         if (row >= rows) return;
-        if (indptr) {
-            begin = indptr[row] - indptr[0];
-            end = indptr[row + 1] - indptr[0];
+        if (starts) {
+            begin = starts[row] - starts[0];
+            end = starts[row + 1] - starts[0];
         } else {
             i64 v = base + row;
             begin = first[v];
@@ -47,58 +49,9 @@ struct Part {
 };
 SAME_SIZE(Part<u32>, PART);
 
-// ---- keys: two neighbours of one vertex, or two offers to it, compare by (weight, priority) ----
-
-template <bool LOSSY>
-struct Key {
-    u64 word;
-
-    template <class W>
-    __device__ __forceinline__ static Key of(const Order& order, W bits, u32 rank) {
-        return {pack(prefix(order, bits), rank)};
-    }
-    __device__ __forceinline__ bool operator>(const Key& other) const { return word > other.word; }
-    __device__ __forceinline__ bool operator==(const Key& other) const { return word == other.word; }
-    __device__ __forceinline__ bool is_none() const { return !word; }
-    __device__ __forceinline__ u32 rank() const { return low(word); }
-    __device__ __forceinline__ Key shuffle_xor(int step) const { return {__shfl_xor_sync(FULL, word, step)}; }
-};
-
-// Where prefixes are lossy, with the exact weight.
-template <>
-struct Key<true> {
-    u64 weight;
-    u32 its_rank;
-
-    template <class W>
-    __device__ __forceinline__ static Key of(const Order&, W bits, u32 rank) {
-        return {(u64)bits, rank};
-    }
-    __device__ __forceinline__ bool operator>(const Key& other) const {
-        return weight > other.weight || (weight == other.weight && its_rank > other.its_rank);
-    }
-    __device__ __forceinline__ bool operator==(const Key& other) const {
-        return weight == other.weight && its_rank == other.its_rank;
-    }
-    __device__ __forceinline__ bool is_none() const { return !weight; }
-    __device__ __forceinline__ u32 rank() const { return its_rank; }
-    __device__ __forceinline__ Key shuffle_xor(int step) const {
-        return {__shfl_xor_sync(FULL, weight, step), __shfl_xor_sync(FULL, its_rank, step)};
-    }
-};
-
-// best[v] is prefix << 32 | priority of the suitor; or, where prefixes are lossy, the exact weight, and the priority is
-// in rank[v]. 0 for none.
-template <bool LOSSY>
-struct Words {
-    const u64* best;
-    const u32* rank;
-
-    __device__ __forceinline__ Key<LOSSY> held(u32 v) const {
-        if constexpr (LOSSY) return {best[v], rank[v]};
-        else return {best[v]};
-    }
-};
+__device__ __forceinline__ bool is_long_row(i64 begin, i64 end, u32 lanes) {
+    return end - begin > (i64)TURNS * AHEAD * lanes;
+}
 
 // Whether u need not look: its last offer stands, or nobody is left.
 template <bool LOSSY>
@@ -144,8 +97,8 @@ __device__ __forceinline__ Key<LOSSY> look(const Part<W>& part, const Order& ord
 }
 
 template <bool LOSSY>
-__device__ __forceinline__ Key<LOSSY> greatest(Key<LOSSY> key, int lanes) {
-    for (int step = lanes / 2; step > 0; step /= 2) {
+__device__ __forceinline__ Key<LOSSY> greatest(Key<LOSSY> key, u32 lanes) {
+    for (u32 step = lanes / 2; step > 0; step /= 2) {
         Key<LOSSY> other = key.shuffle_xor(step);
         if (other > key) key = other;
     }
@@ -173,34 +126,33 @@ __device__ __forceinline__ u32 make_offer(const Order& order, u32 u, u32 mine, c
 // Every vertex of the part whose last offer does not stand makes one to its best neighbour that would take it. Where
 // prefixes are lossy it is only chosen, and `raise` and `claim` make it.
 template <class W, bool LOSSY>
-__global__ void __launch_bounds__(BLOCK) propose(Part<W> part, Order order, u64* best, const u32* rank, u32* choice,
-                                                 Control* control) {
+__global__ void __launch_bounds__(BLOCK) propose(Part<W> part, Order order, u32 lanes, u64* best, const u32* rank,
+                                                 u32* choice, Control* control) {
     typedef Key<LOSSY> K;
-    __shared__ u32 longs[TILE];
+    __shared__ u32 longs[BLOCK];
     __shared__ K of_warps[WARPS];
     Words<LOSSY> words = {best, rank};
-    i64 lane = threadIdx.x % LANES;
-    u32 slot = threadIdx.x / LANES, offers = 0;
-    for (i64 tile = blockIdx.x; tile * TILE < part.rows; tile += gridDim.x) {
+    u32 lane = threadIdx.x % lanes, slot = threadIdx.x / lanes, slots = BLOCK / lanes, offers = 0;
+    for (i64 at = (i64)blockIdx.x * slots; at < part.rows; at += (i64)gridDim.x * slots) {
         i64 begin, end;
-        part.find_row(tile * TILE + slot, begin, end);
-        u32 u = (u32)(part.base + tile * TILE + slot), mine = priority(order, u);
+        part.find_row(at + slot, begin, end);
+        u32 u = (u32)(part.base + at + slot), mine = priority(order, u);
         // Words change meanwhile: the first lane of a row decides for all, since an offer is the best of all entries.
-        bool looks = __shfl_sync(FULL, (int)(begin < end && !rests(words, choice[u], mine)), lane_id() - (u32)lane);
-        bool is_long = looks && end - begin > LONG;
+        bool looks = __shfl_sync(FULL, (int)(begin < end && !rests(words, choice[u], mine)), lane_id() - lane);
+        bool is_long = looks && is_long_row(begin, end, lanes);
         K top = {};
-        if (looks && !is_long) top = look(part, order, words, u, mine, begin, end, lane, LANES);
+        if (looks && !is_long) top = look(part, order, words, u, mine, begin, end, (i64)lane, (i64)lanes);
         __syncwarp();
-        top = greatest(top, LANES);
+        top = greatest(top, lanes);
         if (lane == 0) {
             longs[slot] = is_long;
             if (looks && !is_long) offers += make_offer(order, u, mine, top, best, choice);
         }
         if (!__syncthreads_or(is_long)) continue;
-        for (u32 s = 0; s < TILE; ++s) {
+        for (u32 s = 0; s < slots; ++s) {
             if (!longs[s]) continue;
-            u32 its = (u32)(part.base + tile * TILE + s), its_rank = priority(order, its);
-            part.find_row(tile * TILE + s, begin, end);
+            u32 its = (u32)(part.base + at + s), its_rank = priority(order, its);
+            part.find_row(at + s, begin, end);
             top = greatest(look(part, order, words, its, its_rank, begin, end, threadIdx.x, BLOCK), WARP);
             if (lane_id() == 0) of_warps[threadIdx.x / WARP] = top;
             __syncthreads();
@@ -212,7 +164,7 @@ __global__ void __launch_bounds__(BLOCK) propose(Part<W> part, Order order, u64*
             }
             __syncthreads();
         }
-        __syncthreads();  // longs is of this tile
+        __syncthreads();  // longs is of these rows
     }
     add_up(&control->offers, offers);
 }
@@ -328,40 +280,39 @@ __device__ __forceinline__ void write_kept(const Part<W>& part, const Order& ord
     }
 }
 
-// The entries of the part that may matter go to the leftovers, from entry `fill` on, of which there are at most `room`;
-// or, with `aside`, to the beginning of other arrays, and are moved there afterwards. A tile's rows stay together.
-// The words do not change meanwhile, so both directions of an edge are judged alike.
+// The entries of the part that may matter are appended to others: `kept` was `base` before the first of all, there is
+// room for `room`, and rows are told places that are `shift` further, to where the host will move them. The rows of a
+// tile stay together. The words do not change meanwhile, so both directions of an edge are judged alike.
 template <class W, bool LOSSY>
-__global__ void __launch_bounds__(BLOCK) sift(Part<W> part, Order order, const u64* best, const u32* rank, i64 aside,
-                                              i64 fill, i64 room, i32* to_indices, W* to_bits, u32* first, u32* ends,
-                                              Control* control) {
+__global__ void __launch_bounds__(BLOCK) sift(Part<W> part, Order order, u32 lanes, const u64* best, const u32* rank,
+                                              i64 base, i64 shift, i64 room, i32* to_indices, W* to_bits, u32* first,
+                                              u32* ends, Control* control) {
     constexpr u64 NOWHERE = ~0ull;
-    __shared__ u32 counts[TILE], longs[TILE], pieces[TILE][WARPS];
-    __shared__ i64 begins[TILE], stops[TILE];  // of the rows; `first` may be that of the part itself
-    __shared__ u64 start;
+    __shared__ u32 counts[BLOCK], longs[BLOCK], pieces[BLOCK][WARPS];
+    __shared__ u32 begins[BLOCK], stops[BLOCK];  // of the rows; `first` may be that of the part itself
+    __shared__ u64 starts[BLOCK / TILE];  // of the tiles
     Words<LOSSY> words = {best, rank};
-    u32 lane = threadIdx.x % LANES, slot = threadIdx.x / LANES, warp = threadIdx.x / WARP;
-    for (i64 tile = blockIdx.x; tile * TILE < part.rows; tile += gridDim.x) {
-        i64 begin, end, at = tile * TILE;
+    u32 lane = threadIdx.x % lanes, slot = threadIdx.x / lanes, slots = BLOCK / lanes, warp = threadIdx.x / WARP;
+    for (i64 at = (i64)blockIdx.x * slots; at < part.rows; at += (i64)gridDim.x * slots) {
+        i64 begin, end;
         part.find_row(at + slot, begin, end);
-        bool is_long = end - begin > LONG;
+        bool is_long = is_long_row(begin, end, lanes);
         u32 kept = 0, u = (u32)(part.base + at + slot);
-        if (begin < end && !is_long) kept = count_kept(part, order, words, u, begin, end, lane, LANES);
+        if (begin < end && !is_long) kept = count_kept(part, order, words, u, begin, end, (i64)lane, (i64)lanes);
         __syncwarp();
-        for (int step = LANES / 2; step > 0; step /= 2) kept += __shfl_xor_sync(FULL, kept, step);
+        for (u32 step = lanes / 2; step > 0; step /= 2) kept += __shfl_xor_sync(FULL, kept, step);
         if (lane == 0) {
             counts[slot] = kept;
             longs[slot] = is_long;
-            begins[slot] = begin;
-            stops[slot] = end;
+            begins[slot] = (u32)begin;
+            stops[slot] = (u32)end;
         }
         bool some = __syncthreads_or(is_long);
-        for (u32 s = 0; some && s < TILE; ++s) {  // each warp has a piece of a long row
+        for (u32 s = 0; some && s < slots; ++s) {  // each warp has a piece of a long row
             if (!longs[s]) continue;
             i64 piece = (stops[s] - begins[s] + WARPS - 1) / WARPS, from = begins[s] + warp * piece;
-            i64 upto = min(stops[s], from + piece);
-            u32 its = (u32)(part.base + at + s);
-            kept = count_kept(part, order, words, its, from, upto, (i64)lane_id(), WARP);
+            i64 upto = min((i64)stops[s], from + piece);
+            kept = count_kept(part, order, words, (u32)(part.base + at + s), from, upto, (i64)lane_id(), WARP);
             kept = (u32)warp_sum((u64)kept);
             if (lane_id() == 0) {
                 pieces[s][warp] = kept;
@@ -370,37 +321,37 @@ __global__ void __launch_bounds__(BLOCK) sift(Part<W> part, Order order, const u
         }
         __syncthreads();
 
-        // Room for the tile; counts[s] becomes the place of row s in it.
-        if (warp == 0) {
-            u32 count = counts[lane_id()], upto = sum_up_to_lane(count), total = __shfl_sync(FULL, upto, WARP - 1);
+        // Room for the tiles, one a warp; counts[s] becomes the place of row s in its tile.
+        if (threadIdx.x < slots) {
+            u32 count = counts[threadIdx.x], upto = sum_up_to_lane(count), total = __shfl_sync(FULL, upto, WARP - 1);
             u64 place = 0;
-            if (lane_id() == 0 && total) place = atomicAdd(&control->kept, (u64)total);
+            if (lane_id() == 0 && total) place = atomicAdd(&control->kept, (u64)total) - (u64)base;
             place = __shfl_sync(FULL, place, 0);
-            counts[lane_id()] = upto - count;
-            u64 from = (u64)fill + place, v = (u64)(part.base + at) + lane_id();
-            bool fits = (aside ? place : from) + total <= (u64)room;
+            counts[threadIdx.x] = upto - count;
+            i64 row = at + threadIdx.x, v = part.base + row;
             if (lane_id() == 0) {
-                start = fits ? (aside ? place : from) : NOWHERE;
-                if (!fits) control->full = 1;
+                starts[warp] = place + total <= (u64)room ? place : NOWHERE;
+                if (row < part.rows) ends[v / TILE] = (u32)(shift + place + total);
             }
-            if (at + lane_id() < part.rows) first[v] = (u32)(from + upto - count);
-            if (lane_id() == WARP - 1) ends[(part.base + at) / TILE] = (u32)(from + total);
+            if (row < part.rows) first[v] = (u32)(shift + place + upto - count);
         }
         __syncthreads();
+        u64 start = starts[slot / TILE];
         if (start != NOWHERE) {
             if (is_long) end = begin;
-            write_kept(part, order, words, u, begin, end, LANES, start + counts[slot], to_indices, to_bits);
-            for (u32 s = 0; some && s < TILE; ++s) {
-                if (!longs[s]) continue;
-                i64 piece = (stops[s] - begins[s] + WARPS - 1) / WARPS, from = begins[s] + warp * piece;
-                i64 upto = min(stops[s], from + piece);
-                u32 its = (u32)(part.base + at + s);
-                u64 place = start + counts[s];
-                for (u32 before = 0; before < warp; ++before) place += pieces[s][before];
-                write_kept(part, order, words, its, from, max(from, upto), WARP, place, to_indices, to_bits);
-            }
+            write_kept(part, order, words, u, begin, end, lanes, start + counts[slot], to_indices, to_bits);
         }
-        __syncthreads();  // what is shared is of this tile
+        for (u32 s = 0; some && s < slots; ++s) {
+            u64 place = starts[s / TILE];
+            if (!longs[s] || place == NOWHERE) continue;
+            i64 piece = (stops[s] - begins[s] + WARPS - 1) / WARPS, from = begins[s] + warp * piece;
+            i64 upto = min((i64)stops[s], from + piece);
+            place += counts[s];
+            for (u32 before = 0; before < warp; ++before) place += pieces[s][before];
+            write_kept(part, order, words, (u32)(part.base + at + s), from, max(from, upto), WARP, place, to_indices,
+                       to_bits);
+        }
+        __syncthreads();  // what is shared is of these rows
     }
 }
 
