@@ -139,7 +139,7 @@ def using(number: int) -> Iterator[None]:
         try:
             yield
         except MemoryError as error:  # CuPy's own derives from it, and a sort of CuPy's raises it as it is
-            if packages_of(error)[0] == "numpy":  # the host's memory is what is short
+            if packages_of(error)[0] in ("numpy", "troth"):  # the host's memory is what is short, or any would be
                 raise
             asked = re.search(r"allocating ([\d,]+) bytes", str(error))
             need = f"{in_gib(int(asked[1].replace(',', '')))} more" if asked else "more memory"

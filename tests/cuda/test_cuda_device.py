@@ -14,6 +14,7 @@ from troth import arrays, graph
 from troth.api import request
 from troth.arrays import check_room, count_devices, device_number, in_gib, is_on_device, using
 from troth.errors import DeviceMemoryError, TrothError
+from troth.families.structures import TooManyEntriesError
 
 MIB, GIB = 2**20, 2**30
 
@@ -283,11 +284,11 @@ def test_out_of_memory_in_a_sort(play):
 
 def test_other_errors_pass(play):
     cupy = play()
-    for error in (ValueError("x"), KeyboardInterrupt(), TrothError("y")):
+    for error in (ValueError("x"), KeyboardInterrupt(), TrothError("y"), TooManyEntriesError()):
         with pytest.raises(type(error)) as caught, using(0):
             raise error
         assert caught.value is error
-    assert cupy.entered == [0, None] * 3
+    assert cupy.entered == [0, None] * 4
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ import random
 import shutil
 from unittest import mock
 
+import emulation
 import numpy as np
 import pytest
 from corpus import drawn_with_hub, near_ties, on_corpus, order_of, wide_integers
 from emulation import array_of, emulated, on_card
+from shapes import star
 
 from troth import reference
 from troth.cuda import undecided
@@ -75,3 +77,17 @@ def test_corpus(graph):
 def test_random_graphs_with_a_hub(weigh):
     for seed, count in enumerate((0, 20, 80, 10**9)):
         check(drawn_with_hub(90, 300, weigh, seed), "low" if seed % 2 else "hash", count, seed)
+
+
+@pytest.mark.parametrize(("degree", "lanes"), [(undecided.LONG - 1, 1), (undecided.LONG, 32)])
+def test_a_warp_goes_over_long_rows(degree, lanes):
+    """One lane would read a hub's row alone, also where most rows are short."""
+    graph, programs = star(range(1, degree + 1)), []
+
+    def watched(stem, program, constants):
+        programs.append(program[0])
+        return emulation.load(stem, program, constants)
+
+    with emulated(undecided), mock.patch.object(undecided, "load", watched):
+        undecided.undecided_edges(on_card(graph), order_of(graph), array_of(np.zeros(graph.n, np.uint64)))
+    assert programs == [f"count_undecided<u64, {lanes}>"]

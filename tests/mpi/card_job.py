@@ -179,13 +179,13 @@ def no_card(comm, where: str) -> None:
         assert (code, err) == (2, f"troth: {said}\n"), err
 
 
-def too_small(comm, where: str, folder: str) -> None:
+def too_small(comm, where: str, folder: str) -> int:
     """One rank's card has no room: all leave with one line, and nothing is written."""
     import cupy
 
     if comm.rank == comm.size - 1:
         cupy.get_default_memory_pool().set_limit(size=1 << 16)
-    sys.exit(main(["match", "grid:rows=400,cols=400", "--device", MPI_CUDA, "-o", f"{folder}/mates.txt"]))
+    return main(["match", "grid:rows=400,cols=400", "--device", MPI_CUDA, "-o", f"{folder}/mates.txt"])
 
 
 def no_pinned_memory(comm, where: str, folder: str) -> None:
@@ -220,6 +220,7 @@ if __name__ == "__main__":
     world = mpi.world()
     where, name, *words = sys.argv[1:]
     with mpi.ending_the_job(world):
-        globals()[name](world, where, *words)
+        code = globals()[name](world, where, *words) or 0
     if world.rank == 0:
         print("to the end")
+    sys.exit(code)

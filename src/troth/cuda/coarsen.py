@@ -58,13 +58,13 @@ MARK_THREADS = 512
 NEAR_THREADS = {"longs": 512, "marked": 1024}  # of blocks that mark a row in shared memory
 GROUP = 8  # lanes that share a short row
 SHORT, MEDIUM, LONG = 32, 512, 4096  # entries of rows: those that a group and a warp put in order, and a small block
-WORDS_EACH = 4  # words of a bitmap for each entry; rows of 512 entries or fewer are marked where it has no more
+WORDS_EACH = 1  # words of a bitmap for each entry; rows of 512 entries or fewer are marked where it has no more
 TILE = 512  # entries that a warp moves
 ROW_BYTES, KEYED_BYTES, SUM_BYTES, WORD_BYTES = 32, 16, 8, 4  # of a Row, a Keyed, a sum and a word in the kernels
 NULL = np.uint64(0)
 # What is counted, a word each; ``kernels/coarsen.cu`` says what.
 CONTROL = ("mediums", "longs", "marked", "marked_entries", "count", "total", "spilled", "numbered", "placed", "far")
-SORTED_IN_KERNEL = 2**18  # vertices; the kernel that pairs them sorts so many, and CuPy more
+SORTED_IN_KERNEL = 2**20  # vertices; the kernel that pairs them sorts so many, and CuPy more
 MOST_BITMAPS = 2**30  # bytes
 ROW_CONSTANTS = (
     *define(THREADS=THREADS, MARK_THREADS=MARK_THREADS, GROUP=GROUP, SHORT=SHORT, MEDIUM=MEDIUM, LONG=LONG, TILE=TILE),

@@ -20,7 +20,7 @@ from troth.kernels.launch import WARP, WORDS, bits_of, launch, load, word_of
 from troth.order import ORDER_CONSTANTS as CONSTANTS
 from troth.order import Order, as_argument, for_order
 
-WIDE = 16  # mean degree from which a warp goes over a row, and not a lane
+WIDE, LONG = 16, 512  # mean and greatest degree from which a warp goes over a row, and not a lane
 
 PROGRAMS: dict[Any, tuple[str, ...]] = {
     (word, lanes): (f"count_undecided<{word}, {lanes}>", f"copy_undecided<{word}, {lanes}>")
@@ -32,7 +32,8 @@ PROGRAMS: dict[Any, tuple[str, ...]] = {
 def undecided_edges(graph: Graph, order: Order, state: Any) -> Graph:
     """The graph of the edges that may still be matched, on the same vertices; ``state`` are the words of Suitor."""
     cp, n, total = cupy(), graph.n, len(graph.indices)
-    lanes = WARP if total >= WIDE * n else 1
+    wide = total >= WIDE * n or int(cp.diff(graph.indptr).max()) >= LONG
+    lanes = WARP if wide else 1
     count, copy = load("undecided", PROGRAMS[word_of(graph.weights), lanes], for_order(order, CONSTANTS))
     arguments = (graph.indptr, graph.indices, bits_of(graph.weights), np.int64(n), as_argument(order), state)
     starts = cp.zeros(n + 1, np.int64)

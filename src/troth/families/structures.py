@@ -42,10 +42,14 @@ def check_degree(family: str, n: int, degree: float) -> None:
         raise TrothError(f"{family}: degree={degree:g} with n={n}: choose a degree of at most n - 1")
 
 
+class TooManyEntriesError(MemoryError):
+    """A graph that no machine holds."""
+
+
 def check_room(entries: float) -> None:
     """Give up at once on what no machine holds."""
     if entries > MOST_ENTRIES:
-        raise MemoryError
+        raise TooManyEntriesError
 
 
 # ---- lattices ----
