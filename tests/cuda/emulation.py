@@ -159,6 +159,13 @@ class FakeMemory:
         }
         self.sizes, self.zeroed = zeros | others, list(zeros)
 
+    @classmethod
+    def laid_out(cls, layout):
+        return cls(layout.zeros, layout.others)
+
+    def addresses(self, names):
+        return [self[name].ptr for name in names]
+
     def clear(self):
         for name in self.zeroed:
             self.arrays[name].view(np.uint8)[: self.sizes[name]] = 0
