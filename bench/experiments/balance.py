@@ -145,7 +145,7 @@ def _most_are_quick(said: str, name: str, shares: dict[str, float], page: Page) 
     mean, least = fmean(shares.values()), min(shares, key=lambda each: shares[each])
     slow = sum(share <= 0.5 for share in shares.values())
     ours = (
-        f"{100 * mean:.0f} per cent of NoSync's {name} need less than ten iterations, on average; half of them or fewer on "
-        f"{slow} of {len(shares)} problems, least {100 * shares[least]:.0f} per cent ({least})"
+        f"{100 * mean:.0f} per cent of NoSync's {name} need less than ten iterations, on average; half of them or "
+        f"fewer on {slow} of {len(shares)} problems, least {100 * shares[least]:.0f} per cent ({least})"
     )
     page.claim(said, ours, held(mean > 0.5))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -75,8 +76,15 @@ class Engine:
         """The options where none is given."""
         return {name: option.default for name, option in self.options.items()}
 
+    @cached_property
+    def own_defaults(self) -> dict[str, Any]:
+        """Those that the engine's function takes."""
+        return {name: option.default for name, option in self.options.items() if not option.of_call}
+
     def read(self, given: dict[str, Any]) -> dict[str, Any]:
         """The given options, checked; a refusal where the engine has no such option or does not take the value."""
+        if not given:
+            return {}
         values = {name: self._read(name, value) for name, value in given.items()}
         chosen = {**self.defaults(), **values}
         for name, option in self.options.items():
@@ -108,6 +116,7 @@ class Engine:
         return f" ({', '.join(dict.fromkeys(able))} {'has' if len(set(able)) == 1 else 'have'} it)"
 
 
+@cache
 def _function(target: str) -> EngineFunction:
     module, _, name = target.partition(":")
     return getattr(import_module(module), name)
@@ -328,14 +337,21 @@ def promises_dominance(algorithm: str) -> bool:
     return any(engine.algorithm == algorithm and engine.dominant for engine in TABLE)
 
 
+@cache
+def _rows_of(algorithm: str) -> dict[str, Engine]:
+    """The rows of a known algorithm, by device."""
+    return {engine.device: engine for engine in TABLE if engine.algorithm == algorithm}
+
+
 def is_for_ranks(algorithm: str, device: str) -> bool:
     """Whether MPI ranks are asked for, by the device or by an algorithm that has no other engine.
 
     >>> is_for_ranks("suitor", "mpi+cuda"), is_for_ranks("suitor", "auto"), is_for_ranks("sync-poll", "auto")
     (True, False, True)
     """
-    rows = [engine for engine in TABLE if engine.algorithm == algorithm]
-    return str(device) in RANK_DEVICES or (bool(rows) and all(engine.on_ranks for engine in rows))
+    if str(device) in RANK_DEVICES:
+        return True
+    return algorithm in ALGORITHMS and _rows_of(algorithm).keys() <= set(RANK_DEVICES)
 
 
 def find_engines(algorithm: str, device: str = "auto", given: Iterable[str] = ()) -> list[Engine]:
@@ -354,7 +370,7 @@ def find_engines(algorithm: str, device: str = "auto", given: Iterable[str] = ()
     if kind not in DEVICES or (kind in ("auto", *RANK_DEVICES) and colon):
         hint = did_you_mean("cuda" if kind == "gpu" else kind, DEVICES)
         raise TrothError(f"device={device!r} is not known{hint}: choose {', '.join(DEVICES)}")
-    rows = {engine.device: engine for engine in TABLE if engine.algorithm == algorithm}
+    rows = _rows_of(algorithm)
     if kind == "auto":
         able = [rows[name] for name in ("cpu", "cuda") if name in rows and set(given) <= set(rows[name].options)]
         return able or [next(iter(rows.values()))]

@@ -119,6 +119,7 @@ fake_cupy = SimpleNamespace(
     lexsort=lexsort,
     argsort=argsort,
     cumsum=lambda array, **more: array_of(np.cumsum(array, **more)),
+    diff=lambda array: array_of(np.diff(array)),
     cuda=SimpleNamespace(
         Device=lambda: SimpleNamespace(use=lambda: None),
         Event=fake_event,
@@ -158,6 +159,13 @@ class FakeMemory:
             for name, size in (zeros | others).items()
         }
         self.sizes, self.zeroed = zeros | others, list(zeros)
+
+    @classmethod
+    def laid_out(cls, layout):
+        return cls(layout.zeros, layout.others)
+
+    def addresses(self, names):
+        return [self[name].ptr for name in names]
 
     def clear(self):
         for name in self.zeroed:

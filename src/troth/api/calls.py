@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -111,8 +110,9 @@ def match(
     >>> m.mate.tolist(), m.weight
     ([2, -1, 0, 4, 3], 15)
     """
-    with _all_ranks(algorithm, device) as agreeing:
-        with agreeing():
+    job, agreed = _all_ranks(algorithm, device)
+    with job:
+        with agreed:
             request = make_request(algorithm, device, ties=ties, seed=seed, threads=threads, options=options)
             refuse_purpose(request, maximize, reward, graph)
             watch = Stopwatch()
@@ -120,17 +120,14 @@ def match(
         return match_graph(request, graph, certify=certify, progress=progress, gate=watch)
 
 
-@contextmanager
-def _all_ranks(algorithm: str, device: str) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Where ranks match, an accident of one ends all; in the context that is given a refusal of one is that of all."""
+def _all_ranks(algorithm: str, device: str) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """Where ranks match, two contexts: an accident of one in the first ends all, a refusal in the second is all's."""
     if not is_for_ranks(algorithm, str(device)):
-        yield nullcontext
-        return
+        return nullcontext(), nullcontext()
     from troth.ranks.job import agreeing, ending_the_job, world
 
     comm = world()
-    with ending_the_job(comm):
-        yield lambda: agreeing(comm)
+    return ending_the_job(comm), agreeing(comm)
 
 
 def refuse_purpose(request: Request, maximize: bool | None, reward: Any, graph: Any = None) -> None:
@@ -206,7 +203,7 @@ def find_matching(
         result, place = _run(asked, placed, progress)
         watch = Stopwatch()
         proof = certify_mates(placed.graph, result.mates, request.threads)  # where the matching was found
-        return (result._replace(seconds={**result.seconds, "certify": watch.lap()}), place), proof
+        return (_with_seconds(result, {**result.seconds, "certify": watch.lap()}), place), proof
 
     def work(placed: Placed) -> tuple[Result, str, Certificate | None, list[str | None]]:
         proof, notes = None, list[str | None]()
@@ -221,16 +218,14 @@ def find_matching(
             (result, place), proof = attempt(placed, request)
         else:
             result, place = _run(request, placed, progress)
-        seconds = dict(result.seconds)
-        if placed.card is None and (placed.engine.device == "cuda" or placed.graph is not graph):
-            seconds = {"copy": placed.copied, **seconds}
         if placed.graph is not graph:
             start = perf_counter()
             result = result._replace(mates=to_device(result.mates, graph.device))
             if result.prices is not None:
                 result = result._replace(prices=to_device(result.prices, graph.device))
-            seconds["copy"] += perf_counter() - start
-        return result._replace(seconds=seconds), place, proof, notes
+            copied = result.seconds["copy"] + perf_counter() - start
+            result = _with_seconds(result, {**result.seconds, "copy": copied})
+        return result, place, proof, notes
 
     (result, place, proof, notes), fell_back = perform(request, graph, work, batches=True)
     return Found(result, place, proof, [words for words in (fell_back, *notes) if words])
@@ -265,25 +260,35 @@ def _pursue(
 
 
 def _run(request: Request, placed: Placed, progress: Progress | None) -> tuple[Result, str]:
-    """Run the engine on a graph that is on its device; the result, and the name of the device."""
+    """Run the engine on a graph that is on its device; the result, and the name of the device.
+
+    The seconds begin with those of the copy, if there was one.
+    """
     engine, graph = placed.engine, placed.graph
+    copied = {} if placed.copied is None else {"copy": placed.copied}
     if engine.on_ranks:
         from troth.mpi.result import match_whole
 
-        return match_whole(request, graph, progress), engine.device
+        result = match_whole(request, graph, progress)
+        return _with_seconds(result, {**copied, **result.seconds}), engine.device
     if placed.card is not None:
         order, run = request.order_for(graph, on_gpu=True), engine.load_in_batches()
         with using(placed.card):
             watch = Stopwatch()
             result = run(graph, order, request.context(progress), memory=request.given.get("memory"))
             spent = watch.lap()
-        return result._replace(seconds={"match": spent, **result.seconds}), f"cuda:{placed.card}"
+        return _with_seconds(result, {"match": spent, **result.seconds}), f"cuda:{placed.card}"
     order, run = request.order_for(graph), engine.load()
     with arrays_of(graph.device):
         watch = Stopwatch()
         result = run(graph, order, request.context(progress), **request.options_of(engine))
         spent = watch.lap()
-    return result._replace(seconds={"match": spent, **result.seconds}), graph.device
+    return _with_seconds(result, {**copied, "match": spent, **result.seconds}), graph.device
+
+
+def _with_seconds(result: Result, seconds: dict[str, float]) -> Result:
+    """The same result; in half of the time that ``_replace`` takes."""
+    return Result(result.mates, result.counts, seconds, result.prices)
 
 
 def strongest(

@@ -66,8 +66,8 @@ class Request:
 
     def options_of(self, engine: Engine) -> dict[str, Any]:
         """What the engine itself takes: the given options, the others at their defaults."""
-        chosen = {**engine.defaults(), **self.given}
-        return {name: value for name, value in chosen.items() if not engine.options[name].of_call}
+        own = {name: value for name, value in self.given.items() if not engine.options[name].of_call}
+        return {**engine.own_defaults, **own}
 
     def nearer(self, engine: Engine) -> Iterator[Request]:
         """The same, and then four times an auction with half of ``eps`` and ``slack`` and twice the rounds."""
@@ -84,9 +84,10 @@ class Request:
 
     def takes_batches(self, engine: Engine, graph: Graph) -> bool:
         """Whether an engine, with the given options, can match a graph whose rows stay on the host."""
+        if not engine.in_batches or graph.device != "cpu":
+            return False
         others = {name: value for name, value in self.given.items() if name != "memory"}
-        plain = all(value == engine.options[name].default for name, value in others.items())
-        return bool(engine.in_batches) and graph.device == "cpu" and plain
+        return all(value == engine.options[name].default for name, value in others.items())
 
     def order_for(self, graph: Any, on_gpu: bool = False) -> Order:
         """The order of the neighbours in a graph; engines of a GPU look at the range of 64-bit weights alone.
@@ -149,11 +150,15 @@ def refuse_of_call(engine: Engine, given: Mapping[str, Any], who: str) -> None:
 
 
 class Placed(NamedTuple):
-    """A graph where an engine can work on it; ``card``: the GPU to which it copies the rows of a graph of the host."""
+    """A graph where an engine can work on it.
+
+    ``copied``: the seconds that it took to bring it there, None on a CPU where it was there already. ``card``: the GPU
+    to which the engine copies the rows of a graph of the host.
+    """
 
     engine: Engine
     graph: Graph
-    copied: float  # seconds
+    copied: float | None = None
     card: int | None = None
 
 
@@ -213,13 +218,14 @@ def _place(request: Request, engine: Engine, graph: Graph, stay: bool) -> Placed
         there = graph.to(f"cuda:{number}")
         if there is not graph:
             wait_for_device(number)
-    return Placed(engine, there, perf_counter() - start)
+    spent = perf_counter() - start
+    return Placed(engine, there, None if there is graph and engine.device != "cuda" else spent)
 
 
 def _place_in_batches(request: Request, engine: Engine, graph: Graph) -> Placed:
     number = _card(request, graph)
     check_room(number, 0, "a batch")
-    return Placed(engine, graph, 0.0, number)
+    return Placed(engine, graph, card=number)
 
 
 def _whole(graph: Graph) -> int:

@@ -34,7 +34,8 @@ a vertex more and up to 53 an entry that is sorted; where there is no room for t
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,6 +49,7 @@ from troth.kernels.launch import (
     WARP,
     WORDS,
     DeviceClock,
+    Layout,
     Memory,
     aligned,
     bits_of,
@@ -139,19 +141,14 @@ def _run_fast(graph: Graph, order: Order, context: Context) -> Result:
     chase, propose_all, offer_wide, look_wide, look_again, settle, mates = load(
         "suitor", PROGRAMS[word, lossy], for_order(order, CONSTANTS)
     )
-    places = -(-n // WARP) * WARP
-    middles, longs = min(n, total // SHORT + 1), total // LONG + 1
-    pieces = total // PIECE + longs
-    memory = _room(n, places, middles, longs, pieces)
-    mate = cp.empty(n, np.int32)
+    places, wide_room, most, layout = _sizes(n, total)
+    memory, mate = Memory.laid_out(layout), cp.empty(n, np.int32)
     state, control, losers, early = (memory[name] for name in ("state", "control", "losers", "early"))
     queue, other_side = memory["queue"], memory["queue"] + places * ITEM_BYTES
 
     constants = as_argument(order)
-    wide = struct(_WIDE, *(memory[name].ptr for name in _WIDE_ARRAYS), middles, longs, pieces)
-    arrays = (graph.indptr, aligned(graph.indices), aligned(bits_of(graph.weights)))
-    rows = (*arrays, n, total, constants, wide)
-    most = max(-(-n // BLOCK), total * WARP // (BLOCK * PIECE))  # blocks that have something to do
+    wide = _wide(*memory.addresses(_WIDE_ARRAYS), *wide_room)
+    rows = (graph.indptr, aligned(graph.indices), aligned(graph.weights), n, total, constants, wide)
 
     def run_on(kernel, waves, *args):
         kernel((min(resident(kernel, BLOCK) * waves, most),), (BLOCK,), (*rows, *args))
@@ -204,9 +201,21 @@ def _run_fast(graph: Graph, order: Order, context: Context) -> Result:
     return Result(mate, counts, {} if clock is None else {"kernels": clock.read()})
 
 
-def _room(n: int, places: int, middles: int, longs: int, pieces: int) -> Memory:
-    """State, and the lists of those who wait."""
-    return Memory(
+class _Sizes(NamedTuple):
+    """What follows from the sizes of a graph alone; to find it out takes as long as to launch a kernel."""
+
+    places: int  # of a side of the queue
+    wide_room: tuple[int, int, int]  # how many middles, longs and pieces there are at most
+    most: int  # blocks that have something to do
+    layout: Layout  # of the state, and of the lists of those who wait
+
+
+@lru_cache(maxsize=64)
+def _sizes(n: int, total: int) -> _Sizes:
+    places = -(-n // WARP) * WARP
+    middles, longs = min(n, total // SHORT + 1), total // LONG + 1
+    pieces = total // PIECE + longs
+    layout = Layout(
         {"state": 8 * n, "control": _CONTROL.itemsize, "done": TURNS * longs * 4},
         {
             "queue": 2 * places * ITEM_BYTES,
@@ -218,6 +227,14 @@ def _room(n: int, places: int, middles: int, longs: int, pieces: int) -> Memory:
             "best": TURNS * pieces * KEY_BYTES,
         },
     )
+    most = max(-(-n // BLOCK), total * WARP // (BLOCK * PIECE))
+    return _Sizes(places, (middles, longs, pieces), most, layout)
+
+
+@lru_cache(maxsize=64)
+def _wide(*words: int) -> np.ndarray:
+    """The lists of wide rows; CuPy's pool gives the same memory to one call after another."""
+    return struct(_WIDE, *words)
 
 
 def _begin_anew(graph: Graph, order: Order, context: Context, state: Any) -> tuple[Any, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any, SupportsInt
@@ -112,11 +112,25 @@ def launch_cooperative(kernel: Any, blocks: int, block: int, *args: Any) -> None
     kernel.kernel((blocks,), (block,), args, enable_cooperative_groups=True)
 
 
+@cache
+def _spare_events(number: int) -> list[tuple[Any, Any]]:
+    """Pairs of events of a device that no clock uses now: to make one takes longer than to record it."""
+    return []
+
+
 class DeviceClock:
-    """Seconds on the device, from when this is made to ``note`` or ``stop``: points of the current stream."""
+    """Seconds on the device, from when this is made to ``note`` or ``stop``: points of the current stream.
+
+    It is read once, by ``read`` or ``stop``; then its events are another's.
+    """
 
     def __init__(self) -> None:
-        self._start, self._stop = cupy().cuda.Event(), cupy().cuda.Event()
+        cuda = cupy().cuda
+        self._spare = _spare_events(cuda.runtime.getDevice())
+        try:
+            self._start, self._stop = self._spare.pop()
+        except IndexError:
+            self._start, self._stop = cuda.Event(), cuda.Event()
         self._start.record()
 
     def stop(self) -> float:
@@ -131,12 +145,36 @@ class DeviceClock:
     def read(self) -> float:
         """The seconds until the end; the host waits until the device is there."""
         self._stop.synchronize()
-        return cupy().cuda.get_elapsed_time(self._start, self._stop) / 1000
+        seconds = cupy().cuda.get_elapsed_time(self._start, self._stop) / 1000
+        self._spare.append((self._start, self._stop))
+        return seconds
+
+
+class _Argument(np.ndarray):
+    """A struct that knows where it is. CuPy asks for that at every launch, and NumPy would describe the whole array."""
+
+    __array_interface__: Any = None  # of each its own
 
 
 def struct(kind: np.dtype, *values: float) -> np.ndarray:
-    """A struct that kernels take by value, as plain bytes: else NumPy would describe its fields at every launch."""
-    return np.array([values], kind).view(f"V{kind.itemsize}")
+    """A struct that kernels take by value, as plain bytes."""
+    made = np.array([values], kind).view(f"V{kind.itemsize}").view(_Argument)
+    made.__array_interface__ = {"data": (made.ctypes.data, True)}
+    return made
+
+
+class Layout:
+    """Where arrays of so many bytes, of which some are to be zeros, are in one piece of memory."""
+
+    def __init__(self, zeros: dict[str, int], others: dict[str, int]) -> None:
+        self.zeros, self.others = zeros, others
+        self.size = self.zeroed = 0
+        self.places = {}
+        for name, length in (zeros | others).items():
+            self.places[name] = self.size, length
+            self.size += -(-length // 256) * 256
+            if name in zeros:
+                self.zeroed = self.size
 
 
 class Memory:
@@ -147,14 +185,17 @@ class Memory:
     """
 
     def __init__(self, zeros: dict[str, int], others: dict[str, int]) -> None:
-        size = self._zeroed = 0
-        self._places = {}
-        for name, length in (zeros | others).items():
-            self._places[name] = size, length
-            size += -(-length // 256) * 256
-            if name in zeros:
-                self._zeroed = size
-        self._start = cupy().cuda.alloc(size)
+        self._take(Layout(zeros, others))
+
+    @classmethod
+    def laid_out(cls, layout: Layout) -> Memory:
+        """The same, by a layout that serves many calls."""
+        memory = cls.__new__(cls)
+        memory._take(layout)
+        return memory
+
+    def _take(self, layout: Layout) -> None:
+        self._places, self._zeroed, self._start = layout.places, layout.zeroed, cupy().cuda.alloc(layout.size)
 
     def clear(self) -> Memory:
         """Itself, with zeros where there shall be."""
@@ -164,6 +205,11 @@ class Memory:
 
     def __getitem__(self, name: str) -> Any:
         return self._start + self._places[name][0]
+
+    def addresses(self, names: Iterable[str]) -> list[int]:
+        """Where some of the arrays are."""
+        start = self._start.ptr
+        return [start + self._places[name][0] for name in names]
 
     def view(self, name: str, kind: DTypeLike) -> Any:
         """One of the arrays."""
