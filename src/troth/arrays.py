@@ -147,7 +147,7 @@ class _Using:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
-            # CuPy's own derives from MemoryError, which a sort of CuPy's raises. NumPy's is of the host's memory, and ours
+            # CuPy's own derives from MemoryError, which a sort of CuPy's raises. NumPy's is of the host's memory, ours
             # of what no machine has.
             if isinstance(error, MemoryError) and packages_of(error)[0] not in ("numpy", "troth"):
                 asked = re.search(r"allocating ([\d,]+) bytes", str(error))
