@@ -64,7 +64,7 @@ ROW_BYTES, KEYED_BYTES, SUM_BYTES, WORD_BYTES = 32, 16, 8, 4  # of a Row, a Keye
 NULL = np.uint64(0)
 # What is counted, a word each; ``kernels/coarsen.cu`` says what.
 CONTROL = ("mediums", "longs", "marked", "marked_entries", "count", "total", "spilled", "numbered", "placed", "far")
-SORTED_IN_KERNEL = 2**20  # vertices; the kernel that pairs them sorts so many, and CuPy more
+SORTED_IN_KERNEL = 2**21  # vertices; the kernel that pairs them sorts so many, and CuPy more
 MOST_BITMAPS = 2**30  # bytes
 ROW_CONSTANTS = (
     *define(THREADS=THREADS, MARK_THREADS=MARK_THREADS, GROUP=GROUP, SHORT=SHORT, MEDIUM=MEDIUM, LONG=LONG, TILE=TILE),

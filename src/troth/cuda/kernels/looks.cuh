@@ -2,23 +2,27 @@
 
 // ---- choosing ----
 
+// Quads that a lane has on their way: sixteen entries, but eight of 64-bit weights, which take twice the registers.
+template <class W>
+constexpr int QUADS = sizeof(W) < 8 ? 4 : 2;
+
 // A lane reads a short row of its own: its best key, with ASK of those in the window whose vertex would take the offer.
-// Sixteen entries are on their way at a time, and then up to eight questions.
+// Up to eight questions are asked at a time.
 template <class W, bool LOSSY, bool ASK>
 __device__ __forceinline__ Key<W, LOSSY> best_of_row(const Rows<W>& rows, const Order& order, i64 first, i32 count,
                                                       const Window<Key<W, LOSSY>>& window, const u64* state) {
     typedef Key<W, LOSSY> K;
     K best = {};
-    for (i32 at = -(i32)(first & 3); at < count; at += 16) {
-        Quad<W, LOSSY> quad[4];
+    for (i32 at = -(i32)(first & 3); at < count; at += 4 * QUADS<W>) {
+        Quad<W, LOSSY> quad[QUADS<W>];
 #pragma unroll
-        for (int q = 0; q < 4; ++q) quad[q].template read<!ASK>(rows, first, at + 4 * q, count);
+        for (int q = 0; q < QUADS<W>; ++q) quad[q].template read<!ASK>(rows, first, at + 4 * q, count);
 #pragma unroll
-        for (int q = 0; q < 4 && !ASK; ++q) {
+        for (int q = 0; q < QUADS<W> && !ASK; ++q) {
             if (at + 4 * q < count) best = quad[q].best(order, at + 4 * q, count, best);
         }
 #pragma unroll
-        for (int q = 0; q < 4 && ASK; q += 2) {
+        for (int q = 0; q < QUADS<W> && ASK; q += 2) {
             if (at + 4 * q >= count) break;
             K keys[8];
             u64 held[8];
