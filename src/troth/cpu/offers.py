@@ -1,7 +1,7 @@
 """Suitor's offers, for threads and for MPI ranks: who wins, who looks again, and whom an offer displaces.
 
 ``rows`` are those of a whole graph (``rows.Rows``), or the part that a rank has (``ranks.rows.Part``), whose vertices
-have local numbers. What a part answers otherwise than a whole graph are the four functions at the top; which is meant
+have local numbers. What a part answers otherwise than a whole graph are the five functions at the top; which is meant
 is known when a kernel is compiled, so a whole graph pays nothing for them.
 
 A line number is one of Algorithm 3 (see ``suitor.py``).
@@ -84,6 +84,11 @@ def note_change(rows, v, offers):
     """v holds another offer now."""
 
 
+def keep_own(rows, ranks, vertices, waiting):
+    """Leave out the vertices of other ranks, and their ranks; how many of ``waiting`` are left."""
+    return waiting
+
+
 def answer(kind: type, **answers: Callable) -> None:
     """What compiled code gets where it asks these functions about rows of this kind."""
 
@@ -99,7 +104,7 @@ def answer(kind: type, **answers: Callable) -> None:
         overload_one(globals()[name], implementation)
 
 
-answer(Rows, name_at=name_at, place_at=place_at, exact_weight=exact_weight, note_change=note_change)
+answer(Rows, name_at=name_at, place_at=place_at, exact_weight=exact_weight, note_change=note_change, keep_own=keep_own)
 
 
 @kernel

@@ -28,7 +28,17 @@ from typing import NamedTuple
 import numpy as np
 
 from troth.cpu.first_choices import LANES, NEAR, TILE, choose, find_vertices, make_keys, scratch_of
-from troth.cpu.offers import GROUP, NONE, SPENT, count_spent, fetch, look_short
+from troth.cpu.offers import (
+    GROUP,
+    NONE,
+    SPENT,
+    count_spent,
+    fetch,
+    keep_own,
+    look_short,
+    note_change,
+    place_at,
+)
 from troth.kernels.atomics import compare_and_swap, load, prefetch, store
 from troth.kernels.bits import copy_lanes, largest_bid, two_largest
 from troth.kernels.jit import inlined, kernel, step
@@ -83,12 +93,13 @@ def group_of(rows: Rows) -> np.uint64:
 
 
 @inlined
-def exchange(order, v, offer, zone, state):
+def exchange(rows, order, v, offer, zone, offers):
     """Leave the better one of an offer and v's word there; returns v's word.
 
     Outside of the suitor's zone it is as if v had been free, and the suitor waits apart. A word that another thread
     changed meanwhile is looked at anew, which is rare.
     """
+    state = offers.state
     if v - zone.first < zone.size:
         held = load(state, v)
         store(state, v, max(held, offer))
@@ -102,11 +113,13 @@ def exchange(order, v, offer, zone, state):
     while seen != held:
         held = seen
         seen = compare_and_swap(state, v, held, max(held, offer))
+    if offer > held:
+        note_change(rows, v, offers)
     return held
 
 
 @inlined
-def offer_firsts(order, first, count, way, scratch, zone, state):
+def offer_firsts(rows, order, first, count, way, scratch, zone, offers):
     """First and second offers of vertices first .. first + count - 1. Returns how many wait, the offers made, and
     whether the words are far apart.
 
@@ -122,19 +135,19 @@ def offer_firsts(order, first, count, way, scratch, zone, state):
     far = NONE
     for i in range(count):
         v = targets[i] if firsts[i] != NONE else first
-        prefetch(state, v)
+        prefetch(offers.state, v)
         far += np.uint64(v - first + NEAR > NEAR + NEAR)
     waiting = losers = made = NONE
     for i in range(count):
         j = count - ONE - i if way.down else i
         if firsts[j] != NONE:
             offer = (firsts[j] & ~MASK) | ranks[j]
-            held = exchange(order, targets[j], offer, zone, state)
+            held = exchange(rows, order, targets[j], offer, zone, offers)
             made += ONE
             won = np.uint64(offer > held)
             if way.foreseen and won == NONE and seconds[j] != NONE:
                 offer = (seconds[j] & ~MASK) | ranks[j]
-                held = exchange(order, others[j], offer, zone, state)
+                held = exchange(rows, order, others[j], offer, zone, offers)
                 queue[waiting] = min(held, offer)
                 waiting += np.uint64(held != NONE)
                 made += ONE
@@ -146,7 +159,7 @@ def offer_firsts(order, first, count, way, scratch, zone, state):
     for i in range(losers):
         j = lost[i]
         offer = (seconds[j] & ~MASK) | ranks[j]
-        held = exchange(order, others[j], offer, zone, state)
+        held = exchange(rows, order, others[j], offer, zone, offers)
         queue[waiting] = min(held, offer)
         waiting += np.uint64(held != NONE)
     return waiting, made + losers, far > count >> FOURTH
@@ -230,6 +243,8 @@ def settle_one(rows, order, flat, budget, uncounted, zone, scratch, offers):
     while True:
         rank = word & MASK
         u = vertex(order, word)
+        if place_at(rows, u) < 0:
+            break
         count = np.uint64(rows.indptr[u + ONE] - rows.indptr[u])
         if count <= STRETCH:
             key = look_short(rows, order, flat, u, rank, offers)
@@ -240,7 +255,7 @@ def settle_one(rows, order, flat, budget, uncounted, zone, scratch, offers):
         word = NONE
         if key != NONE:
             offer = (key & ~MASK) | rank
-            word = min(offer, exchange(order, vertex(order, key), offer, zone, offers.state))
+            word = min(offer, exchange(rows, order, vertex(order, key), offer, zone, offers))
             made += ONE
         uncounted = count_spent(budget, uncounted + count)
         if word == NONE or uncounted == SPENT:
@@ -261,6 +276,7 @@ def settle_together(rows, order, flat, far, budget, uncounted, zone, scratch, wa
             some, looked, seen, uncounted = settle_one(rows, order, flat, budget, uncounted, zone, scratch, offers)
             return made + some, scans + looked, read + seen, uncounted
         find_vertices(order, queue, waiting, lookers)
+        waiting = keep_own(rows, queue, lookers, waiting)
         if far:
             fetch(rows, lookers, waiting, offers)
         seen = look_together(rows, order, flat, lookers, waiting, scratch, offers)
@@ -271,7 +287,7 @@ def settle_together(rows, order, flat, far, budget, uncounted, zone, scratch, wa
         for i in range(waiting):
             if found[i] != NONE:
                 offer = (found[i] & ~MASK) | (queue[i] & MASK)
-                held = exchange(order, targets[i], offer, zone, offers.state)
+                held = exchange(rows, order, targets[i], offer, zone, offers)
                 queue[left] = min(held, offer)
                 left += np.uint64(held != NONE)
                 made += ONE
@@ -306,7 +322,7 @@ def propose_unbranched(worker, cursor, chunk, rows, order, way, budget, zones, s
             choose(rows, order, first, first + count, mine.keys, mine.first, mine.second)
             scans += count
             read += np.uint64(rows.indptr[first + count] - rows.indptr[first])
-            waiting, some, far = offer_firsts(order, first, count, way, mine, zone, offers.state)
+            waiting, some, far = offer_firsts(rows, order, first, count, way, mine, zone, offers)
             made += some
             more, looked, seen, uncounted = settle_together(
                 rows, order, way.flat, far, budget, uncounted, zone, mine, waiting, offers

@@ -334,7 +334,7 @@ class Parts:
         for row, _ in self._batches(draws):
             counts += np.bincount(row // width, minlength=len(counts))
         ends = starts_of(reduce(self.comm, counts))
-        wide = balanced_blocks(lambda b: int(ends[b]), len(counts), self.comm.size)
+        wide = balanced_blocks(lambda b: int(ends[b]), len(counts), self.comm.size, width)
         return Blocks(np.minimum(wide.starts * width, n))
 
 

@@ -1,4 +1,4 @@
-"""Who owns a vertex: blocks balanced by edges, a hash, or a table of owners.
+"""Who owns a vertex: blocks balanced by vertices and edges, a hash, or a table of owners.
 
 A partition answers two questions: which vertices are mine, and which ranks own these. Blocks and the hash answer from a
 formula. Otherwise there is a table of n owners, of which every rank keeps an even share: a question about vertex v goes
@@ -17,6 +17,8 @@ from troth.kernels.jit import kernel
 from troth.order import OWNER, hash1
 from troth.ranks.exchange import combine, scatter_to_owners, swap
 from troth.ranks.job import agreeing
+
+VERTEX = 8  # entries; what a vertex costs beside its row, in time and in memory (R-MAT: bench/README.md)
 
 
 class Partition(Protocol):
@@ -48,13 +50,18 @@ def even_blocks(n: int, size: int, grain: int = 1) -> Blocks:
     return Blocks(np.minimum(np.arange(size + 1, dtype=np.int64) * grains // size * grain, n))
 
 
-def balanced_blocks(entries_before: Callable[[int], int], n: int, size: int) -> Blocks:
-    """Blocks with nearly equal numbers of vertices and stored entries together.
+def balanced_blocks(entries_before: Callable[[int], int], n: int, size: int, width: int = 1) -> Blocks:
+    """Blocks with nearly equal cost, of vertices and stored entries together.
 
     ``entries_before(v)`` is how many entries the rows 0..v-1 have; about log n values of it are asked for each rank.
+    Instead of vertices these may be buckets of ``width`` vertices.
     """
-    total = n + entries_before(n)
-    ends = [bisect_left(range(n + 1), total * r // size, key=lambda v: v + entries_before(v)) for r in range(1, size)]
+
+    def cost_before(v: int) -> int:
+        return VERTEX * width * v + entries_before(v)
+
+    total = cost_before(n)
+    ends = [bisect_left(range(n + 1), total * r // size, key=cost_before) for r in range(1, size)]
     return Blocks(np.array([0, *ends, n]))
 
 
