@@ -103,8 +103,17 @@ def test_every_type(dtype):
 )
 @pytest.mark.parametrize("limit", [None, 20])
 def test_trees_and_rows_of_every_size(make, limit):
-    """Whole trees, pieces, stars that are split; rows that are short, sorted by a warp, marked."""
+    """Whole trees, pieces, stars that are split; rows that are short and marked."""
     check(make(), seed=5, stop=20, limit=limit)
+
+
+@pytest.mark.parametrize("few", [coarsen.FEW_VERTICES, 0])
+def test_rows_that_a_warp_sorts(few, monkeypatch):
+    """As words of 32 bits, and of 64 where there are many vertices."""
+    monkeypatch.setattr(coarsen, "FEW_VERTICES", few)
+    with_sizes(monkeypatch, coarsen, joining, WORDS_EACH=0)
+    check(troth.generate("hubs", n=900, hubs=4, degree=400), stop=20)
+    check(complete(60, lambda u, v: 1 + u * v % 13), stop=3)
 
 
 @pytest.mark.parametrize("near", [True, False])

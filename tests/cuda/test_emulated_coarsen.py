@@ -62,8 +62,11 @@ def test_every_type(dtype):
         pytest.param(lambda: star([1 + i % 7 for i in range(700)]), id="star"),
     ],
 )
-def test_rows_of_every_length(make):
-    """Of pairs that match, and of pairs drawn at random."""
+@pytest.mark.parametrize("few", [coarsen.FEW_VERTICES, 0])
+def test_rows_of_every_length(few, make, monkeypatch):
+    """Of pairs that match, and of pairs drawn at random; sorted as words of 32 bits, and of 64."""
+    monkeypatch.setattr(coarsen, "FEW_VERTICES", few)
+    with_sizes(monkeypatch, coarsen, WORDS_EACH=0)
     graph = make()
     drawn = np.random.default_rng(5).permutation(graph.n - graph.n % 2).reshape(2, -1)
     mate = np.full(graph.n, -1, np.int32)

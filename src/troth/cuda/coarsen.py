@@ -65,6 +65,7 @@ NULL = np.uint64(0)
 # What is counted, a word each; ``kernels/coarsen.cu`` says what.
 CONTROL = ("mediums", "longs", "marked", "marked_entries", "count", "total", "spilled", "numbered", "placed", "far")
 SORTED_IN_KERNEL = 2**21  # vertices; the kernel that pairs them sorts so many, and CuPy more
+FEW_VERTICES = 2**22  # two numbers a vertex, and a place among 512, fit 32 bits
 MOST_BITMAPS = 2**30  # bytes
 ROW_CONSTANTS = (
     *define(THREADS=THREADS, MARK_THREADS=MARK_THREADS, GROUP=GROUP, SHORT=SHORT, MEDIUM=MEDIUM, LONG=LONG, TILE=TILE),
@@ -80,8 +81,8 @@ PROGRAMS: dict[Any, tuple[str, ...]] = {
     **{
         ("rows", number): (
             f"merge_short<{number}>",
-            f"merge_sorted<{number}, {WARP}, {MEDIUM}>",
-            f"merge_sorted<{number}, {THREADS}, {LONG}>",
+            *(f"merge_sorted<{number}, {word}, {WARP}, {MEDIUM}>" for word in ("u32", "u64")),
+            f"merge_sorted<{number}, u64, {THREADS}, {LONG}>",
             *(f"merge_near<{number}, {threads}>" for threads in NEAR_THREADS.values()),
             f"merge_marked<{number}>",
             f"move_rows<{total}>",
@@ -161,14 +162,14 @@ def merge_listed(
 
     ``marks`` is scratch of those that are marked in memory, and ``far`` where others are listed that have to be.
     """
-    medium, sort_long, mark_long, mark_near, mark = kernels
+    medium, medium_among_many, sort_long, mark_long, mark_near, mark = kernels
 
     def sort(kernel: Any, name: str, team: int) -> None:
         if counted[name]:
             blocks = min(-(-counted[name] * team // THREADS), 4 * resident(kernel, THREADS))
             kernel((blocks,), (THREADS,), (memory[name], np.int64(counted[name]), *given))
 
-    sort(medium, "mediums", WARP)
+    sort(medium if marking.words * WARP <= FEW_VERTICES else medium_among_many, "mediums", WARP)
     if marking.near:
         for kernel, name in ((mark_long, "longs"), (mark_near, "marked")):
             marking.launch_near(kernel, name, counted[name], memory[name], *far, *given)

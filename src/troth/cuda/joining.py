@@ -52,8 +52,8 @@ PROGRAMS: dict[Any, tuple[str, ...]] = {
     **{
         ("rows", total): (
             f"merge_short<{total}>",
-            f"merge_sorted<{total}, {WARP}, {MEDIUM}>",
-            f"merge_sorted<{total}, {THREADS}, {LONG}>",
+            *(f"merge_sorted<{total}, {key}, {WARP}, {MEDIUM}>" for key in ("u32", "u64")),
+            f"merge_sorted<{total}, u64, {THREADS}, {LONG}>",
             *(f"merge_near<{total}, {threads}>" for threads in NEAR_THREADS.values()),
             f"merge_marked<{total}>",
             f"move_rows<{word}>",

@@ -164,17 +164,18 @@ __global__ void __launch_bounds__(THREADS)
 // ---- rows that are sorted ----
 
 // A team sorts (key, place in the row) of a listed row; the first of equal neighbours finds the others behind it.
-template <class T, int TEAM, int MOST>
+template <class T, class K, int TEAM, int ROOM>
 __global__ void __launch_bounds__(THREADS)
     merge_sorted(const i32* __restrict__ list, i64 listed, const Row* __restrict__ rows,
                  const u32* __restrict__ code, const i32* __restrict__ indices, const T* __restrict__ weights,
                  i32* __restrict__ new_indices,
                  typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
+    typedef Sorted<K, ROOM> S;
     constexpr int TEAMS = THREADS / TEAM;
-    __shared__ u64 all_keys[TEAMS][MOST];
+    __shared__ K all_keys[TEAMS][ROOM];
     __shared__ u32 partial[WARPS];
     const u32 rank = threadIdx.x % TEAM;
-    u64* keys = all_keys[threadIdx.x / TEAM];
+    K* keys = all_keys[threadIdx.x / TEAM];
     bool spilled = false;
     for (i64 r = (i64)blockIdx.x * TEAMS + threadIdx.x / TEAM; r < listed; r += (i64)gridDim.x * TEAMS) {
         const i64 c = list[r];
@@ -183,13 +184,13 @@ __global__ void __launch_bounds__(THREADS)
         while (size < row.entries) size *= 2;
         for (u32 i = rank; i < size; i += TEAM) {
             u32 key = i < row.entries ? row.key(i, code, indices) : NO_KEY;
-            keys[i] = pack(key >> 1 == c ? NO_KEY : key, i);
+            keys[i] = S::of(key >> 1 == c ? NO_KEY : key, i);
         }
         sort<TEAM>(keys, size);
         u32 done = 0;
         for (u32 i = rank; i < size; i += TEAM) {
-            const u32 d = high(keys[i]) >> 1;
-            const bool head = high(keys[i]) != NO_KEY && (i == 0 || high(keys[i - 1]) >> 1 != d);
+            const u32 key = S::key(keys[i]), d = key >> 1;
+            const bool head = key != S::NONE && (i == 0 || S::key(keys[i - 1]) >> 1 != d);
             u32 before, heads;
             if (TEAM == WARP) {
                 u32 mask = __ballot_sync(FULL, head);
@@ -200,8 +201,8 @@ __global__ void __launch_bounds__(THREADS)
             }
             if (head) {
                 typename Sum<T>::Part straight = 0, crossed = 0;
-                for (u32 j = i; j < size && high(keys[j]) >> 1 == d; j++)
-                    (high(keys[j]) & 1 ? crossed : straight) += number(weights[row.place(low(keys[j]))]);
+                for (u32 j = i; j < size && S::key(keys[j]) >> 1 == d; j++)
+                    (S::key(keys[j]) & 1 ? crossed : straight) += number(weights[row.place(S::place(keys[j]))]);
                 i64 to = row.to + done + before;
                 new_indices[to] = (i32)d;
                 new_weights[to] = joined<T>(straight, crossed, spilled);

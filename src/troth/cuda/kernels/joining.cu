@@ -182,15 +182,16 @@ __global__ void __launch_bounds__(THREADS)
 // ---- rows that are sorted ----
 
 // A team sorts (neighbour, place in the row) of a listed row; the first of equal neighbours finds the others behind it.
-template <class N, int TEAM, int ROOM>
+template <class N, class K, int TEAM, int ROOM>
 __global__ void __launch_bounds__(THREADS)
     merge_sorted(const i32* __restrict__ list, i64 listed, const i64* __restrict__ room, i32* indices,
                  const N* __restrict__ weights, N* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
+    typedef Sorted<K, ROOM> S;
     constexpr int TEAMS = THREADS / TEAM;
-    __shared__ u64 all_keys[TEAMS][ROOM];
+    __shared__ K all_keys[TEAMS][ROOM];
     __shared__ u32 partial[WARPS];
     const u32 rank = threadIdx.x % TEAM;
-    u64* keys = all_keys[threadIdx.x / TEAM];
+    K* keys = all_keys[threadIdx.x / TEAM];
     bool spilled = false;
     for (i64 r = (i64)blockIdx.x * TEAMS + threadIdx.x / TEAM; r < listed; r += (i64)gridDim.x * TEAMS) {
         const i64 c = list[r], begin = room[c];
@@ -199,13 +200,13 @@ __global__ void __launch_bounds__(THREADS)
         while (size < entries) size *= 2;
         for (u32 i = rank; i < size; i += TEAM) {
             const u32 key = i < entries ? (u32)indices[begin + i] : NO_KEY;
-            keys[i] = pack(key == c ? NO_KEY : key, i);
+            keys[i] = S::of(key == c ? NO_KEY : key, i);
         }
         sort<TEAM>(keys, size);
         u32 done = 0;
         for (u32 i = rank; i < size; i += TEAM) {
-            const u32 d = high(keys[i]);
-            const bool head = d != NO_KEY && (i == 0 || high(keys[i - 1]) != d);
+            const u32 d = S::key(keys[i]);
+            const bool head = d != S::NONE && (i == 0 || S::key(keys[i - 1]) != d);
             u32 before, heads;
             if (TEAM == WARP) {
                 const u32 mask = __ballot_sync(FULL, head);
@@ -216,9 +217,9 @@ __global__ void __launch_bounds__(THREADS)
             }
             if (head) {
                 u32 end = i + 1;
-                while (end < size && high(keys[end]) == d) end++;
+                while (end < size && S::key(keys[end]) == d) end++;
                 const auto equal = [=](u32 j, N& x) {
-                    x = weights[begin + low(keys[j])];
+                    x = weights[begin + S::place(keys[j])];
                     return true;
                 };
                 const i64 to = begin + done + before;

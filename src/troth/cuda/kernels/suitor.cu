@@ -59,11 +59,7 @@ __global__ void mates(const u64* __restrict__ state, i64 n, Order order, i32* ma
 }
 
 // ---- troth's kernels ----
-
-// Blocks of a multiprocessor that shall have enough registers: so many, and so many where weights have 64 bits.
-template <class W>
-constexpr int resident(int blocks, int of_wide) { return sizeof(W) < 8 ? blocks : of_wide; }
-
+//
 // All take, in this order: the rows (indptr, indices, bits), how many vertices and entries there are (n, total), the
 // order, and where vertices with other than short rows wait (wide); then what is read by that kernel alone; then state,
 // and the lists and counts that it changes.
@@ -72,7 +68,7 @@ constexpr int resident(int blocks, int of_wide) { return sizeof(W) < 8 ? blocks 
 // look again after the offers of vertices 32 g..32 g + 31 is in slots[32 g..], losers[g] of them. The other vertices go
 // to the lists of `turn`.
 template <class W, bool LOSSY>
-__global__ void __launch_bounds__(BLOCK, resident<W>(3, 3)) propose_all(
+__global__ void __launch_bounds__(BLOCK, 3) propose_all(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
         Order order, Wide<Key<W, LOSSY>> wide, i64 turn, u64* state, Item* slots, u32* losers, Control* control) {
     typedef Key<W, LOSSY> K;
@@ -112,7 +108,7 @@ __global__ void __launch_bounds__(BLOCK, resident<W>(3, 3)) propose_all(
 // few steps, and `queue`, list 2, gets who is left. The other vertices go to the lists of turn 0.
 // For graphs of few edges: everybody in the window is asked, and few registers let many warps wait at a time.
 template <class W, bool LOSSY>
-__global__ void __launch_bounds__(BLOCK, resident<W>(4, 4)) chase(
+__global__ void __launch_bounds__(BLOCK, 4) chase(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
         Order order, Wide<Key<W, LOSSY>> wide, u64* state, Item* queue, Control* control) {
     typedef Key<W, LOSSY> K;
@@ -204,7 +200,7 @@ __device__ __forceinline__ void look_at_wide(const Rows<W>& rows, const Order& o
 
 // look_at_wide of one turn; the queue of that turn gets who has to look again.
 template <class W, bool LOSSY, bool ASK>
-__global__ void __launch_bounds__(BLOCK, resident<W>(4, 3)) look_wide(
+__global__ void __launch_bounds__(BLOCK, 4) look_wide(
         const i64* __restrict__ indptr, const i32* __restrict__ indices, const W* __restrict__ bits, i64 n, i64 total,
         Order order, Wide<Key<W, LOSSY>> wide, i64 turn, u64* state, Item* queue, Control* control) {
     __shared__ Item stages[WARPS][STAGE];
