@@ -22,10 +22,11 @@ HEAD = f"""# The papers' claims, and ours
 Every claim of the papers that an experiment can test, what was measured, and whether it held. This page is written by
 `python -m bench.claims` from the results in `bench/results/`; `make report` makes the report of the same results, with
 all figures. "differs" means that the two cannot be compared, "not tested" that these results do not decide it: the row
-says what is missing. The graphs are generated, those of the catalogue, and, on the two EPYC cores and in `balance`,
-real ones, from files; most are not the papers' own. All is of size full. Equal weights are tied by a scramble of the
-vertex numbers, where the papers take the numbers themselves; `balance` and `handshake` take the numbers, `ties` has
-all three rules. Under "NVIDIA H200, 16 cores" stands also what was measured on the CPU of that machine.
+says what is missing. The graphs are generated, those of the catalogue, and real ones, from files, on the two EPYC cores
+and in `runtimes`, `variants`, `balance` and `blue-red` on the H200; most are not the papers' own. All is of size full.
+Equal weights are tied by a scramble of the vertex numbers, where the papers take the numbers themselves; `balance` and
+`handshake` take the numbers, `ties` has all three rules. Under "NVIDIA H200, 16 cores" stands also what was measured on
+the CPU of that machine.
 
 {fill(RULE, 120)}
 """

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench import engines, experiments, figures, file_marks
 from bench.catalogue import SIZES
-from bench.store import CHOICES, Store
+from bench.store import Store
 from bench.verdicts import RULE, VERDICTS
 from troth.errors import TrothError
 from troth.io.atomic import atomic_path
@@ -171,18 +171,18 @@ def _pages(store: Store, folder: Path | None) -> list[Page]:
         page = Page(name, machines[machine], SIZES[size], folder, stem)
         _present(name, records, page)
         if others:
-            page.note(f"Not shown: {others} earlier measurements with another seed, other repeats, threads or files.")
+            page.note(f"Not shown: {others} earlier measurements, or with another seed or other threads.")
         pages.append(page)
     return pages
 
 
 def _latest(records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    """Those that were measured with the seed, repeats and threads of the latest run, and how many others there are.
+    """Those that were measured with the seed and threads of the latest run, and how many others there are.
 
-    Of two files of one name, the later one counts.
+    Of what was measured twice, be it with other repeats or of two files of one name, the later one counts.
     """
     records = sorted(records, key=lambda record: record["run"])  # which begins with the time
-    shown = [record for record in records if all(record[name] == records[-1][name] for name in CHOICES)]
+    shown = [record for record in records if all(record[name] == records[-1][name] for name in ("seed", "threads"))]
     latest = list({record["key"]: record for record in shown}.values())
     return latest, len(records) - len(latest)
 

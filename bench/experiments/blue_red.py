@@ -352,7 +352,7 @@ def _quality(runs: dict, earlier: bool, page: Page) -> None:
                 f"{min(found):.1f} to {max(found):.1f} per cent of its {what}, {middle:.1f} on average of "
                 f"{len(found)} graphs"
             )
-            ours += f"; {equal} graphs whose weights are all equal are left out" if equal else ""
+            ours += f"; those whose weights are all equal, {equal}, are left out" if equal else ""
             ours += f"; {ORDERS}" if earlier else ""
             page.claim(base.quality + (f" ({kind} weights)" if kind else ""), ours, held(base.holds(middle)), base.why)
 

@@ -270,7 +270,7 @@ def _claims(
         best = {g: min(by_gpu[g], key=by_gpu[g].get) for g in both}
         ours = (
             f"with a thread for each item, up to two million, the time is {most:.2f} times that of the best number, "
-            f"which is from {min(best.values()):,} to {max(best.values()):,}"
+            f"which is {' to '.join(f'{each:,}' for each in sorted({min(best.values()), max(best.values())}))}"
         )
         why = "starting a block takes less than the memory takes to answer its threads, so nothing waits for it"
         page.claim(said[0], ours, held(most > 1 + QUARTER), why)

@@ -151,16 +151,28 @@ def test_old_figures_go_and_other_files_stay(tiny, tmp_path):
 
 
 def test_only_the_latest_choices_and_files_are_shown(tiny, tmp_path):
-    """Another seed, or another file of the same name, is another result, and not one more graph."""
+    """Another seed, other repeats, or another file of the same name is another result, and not one more graph."""
     store = few(Store(tiny.folder))
     first = next(iter(store.tasks.values()))
     others = [task | {"seed": 9, "run": "1"} for task in store.tasks.values()]
     others.append(first | {"origin": "another", "run": "1"})
+    others.append(first | {"repeats": first["repeats"] + 1, "run": "1"})
     store.tasks |= {identity(task): task for task in others}
     (page,) = report.write(store, tmp_path)
     assert page.findings[0].startswith("5 graphs")
-    assert "Not shown: 6 earlier measurements" in page.html()
+    assert "Not shown: 7 earlier measurements" in page.html()
     assert "seed 0;" in page.html()
+
+
+def test_what_was_measured_with_other_repeats_is_shown(tiny, tmp_path):
+    """As long as nothing of the same was measured later: a few graphs may be added with fewer repeats."""
+    store = few(Store(tiny.folder))
+    first = next(iter(store.tasks.values()))
+    added = first | {"key": "added", "graph": "added", "repeats": first["repeats"] + 1}
+    store.tasks[identity(added)] = added
+    (page,) = report.write(store, tmp_path)
+    assert page.findings[0].startswith("6 graphs")
+    assert "Not shown" not in page.html()
 
 
 def test_unknown_verdict_is_refused(tmp_path):

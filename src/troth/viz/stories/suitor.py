@@ -95,7 +95,7 @@ class Suitor(Story):
 
     def on_exchange(self, at) -> Watching:
         yield from self._offer(
-            self.vertex(at.offer), int(at.v), at.state[at.v], lambda held: LOST if held > at.offer else held
+            self.vertex(at.offer), int(at.v), at.offers.state[at.v], lambda held: LOST if held > at.offer else held
         )
 
     def on_make_offer(self, at) -> Watching:
