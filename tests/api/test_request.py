@@ -38,10 +38,10 @@ def test_row_starts_are_copied_too(cores):
 
 @pytest.mark.parametrize("ties", ["hash", "low"])
 def test_dense_graphs_go_to_the_gpu_where_all_want_the_same(cores, ties):
-    """On the CPU such rows are read again and again, but for equal weights, which one thread matches as fast."""
+    """On the CPU such rows are read again and again, but for equal weights with scrambled ties: those go in waves."""
     cores(16)
     pays = {law: copying_pays(dense_graph(law, 2000), None, ties) for law in ("random", "product", "sum", "equal")}
-    assert pays == {"random": False, "product": True, "sum": True, "equal": False}
+    assert pays == {"random": False, "product": True, "sum": True, "equal": ties == "low"}
 
 
 @pytest.mark.parametrize("pays", [True, False])

@@ -16,14 +16,14 @@ from troth.kernels.feeding import WORTH_THREADS
 from troth.kernels.team import available_cores
 from troth.order import make_order, priorities_of
 
-# One thread matches 104 (Erdos-Renyi 2^20) to 150 (R-MAT 18) million entries a second, 16 threads six to eleven times
-# as many; a vertex with neighbours takes as long as four entries.
-ENTRIES_A_SECOND, OF_EACH, ENTRIES_OF_VERTEX = 150e6, 0.5, 4
+# One thread matches 120 to 200 million entries a second, 16 threads seven to nine times as many; a vertex with
+# neighbours takes as long as seven entries.
+ENTRIES_A_SECOND, OF_EACH, ENTRIES_OF_VERTEX = 185e6, 0.5, 7
 # The driver copies an array, or threads do after a start; each fills so many bytes of pinned memory a second.
 DRIVER, START, BYTES_A_SECOND, BUS = 7e9, 3e-3, 6e9, 20e9
 # Dense graphs whose vertices want the same few: seconds an entry on a GPU, and on the CPU where all weights are equal,
-# which is one thread's work; else so many times as long on the CPU.
-CROWDED_GPU, CROWDED_EQUAL, CROWDED = 2.8e-9, 2.5e-9, 10
+# which is one thread's work, in waves by a scrambled priority and otherwise; else so many times as long on the CPU.
+CROWDED_GPU, CROWDED_EQUAL, CROWDED_EQUAL_UNSCRAMBLED, CROWDED = 2.8e-9, 2.2e-9, 7e-9, 10
 DENSE = 256  # mean degree from which vertices are asked
 ASKED = 16
 FEW = 4  # different best neighbours, at most, of those asked in a crowded graph
@@ -39,7 +39,9 @@ def copying_pays(graph: Graph, ties: str, seed: int, threads: int | None) -> boo
     if entries < DENSE * graph.n or not is_crowded(graph, ties, seed):
         return copying < (entries + ENTRIES_OF_VERTEX * min(graph.n, entries)) / pace
     least, greatest, _ = graph.bits_range()
-    on_cpu = CROWDED_EQUAL * entries if least == greatest else CROWDED * entries / pace
+    on_cpu = CROWDED * entries / pace
+    if least == greatest:
+        on_cpu = entries * (CROWDED_EQUAL_UNSCRAMBLED if ties in ("low", "high") else CROWDED_EQUAL)
     return copying + CROWDED_GPU * entries < on_cpu
 
 
