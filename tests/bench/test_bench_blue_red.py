@@ -47,7 +47,7 @@ def test_real_and_random_weights_are_judged_apart(page):
         "real weights)": "held",
     }
     assert "red neighbours alone" in verdicts["random weights)"]["measured"]
-    assert all("2 graphs whose weights are all equal" in claim["measured"] for claim in verdicts.values())
+    assert all("those whose weights are all equal, 2, are left out" in claim["measured"] for claim in verdicts.values())
     assert page.verdicts("quality is worse") == ["not held"]  # 104 on average: these are judged together
 
 
