@@ -63,6 +63,15 @@ def test_clocks_share_no_events_while_they_run(played):
     assert events_of(DeviceClock()) == [4, 5]
 
 
+def test_a_clock_may_be_read_again(played):
+    """Its events go back once: else two clocks that run together would share them."""
+    clock = DeviceClock()
+    assert clock.stop() == clock.read() == 0.001
+    outer, inner = DeviceClock(), DeviceClock()
+    assert outer._start is not inner._start
+    assert (inner.stop(), outer.stop(), clock.read()) == (0.001, 0.001, 0.001)
+
+
 def test_a_layout_serves_again(played):
     layout = Layout({"a": 257}, {"b": 8, "c": 0})
     for memory in (Memory({"a": 257}, {"b": 8, "c": 0}), Memory.laid_out(layout), Memory.laid_out(layout)):

@@ -84,6 +84,13 @@ def test_the_longest_rows_are_marked_where_there_is_room(shared, dtype, monkeypa
     check(graph, troth.match(graph, device="cpu").mate, 1, shared)
 
 
+def test_blocks_sort_rows_that_are_shorter_than_they_are_wide(monkeypatch):
+    """Where nothing can be marked in shared memory: all threads of a block go on together."""
+    with_sizes(monkeypatch, coarsen, MEDIUM=64, LONG=256)
+    graph = troth.generate("complete", n=60, weights="integers")
+    check(graph, troth.match(graph, device="cpu").mate, 2, 0)
+
+
 def test_more_twins_than_a_kernel_sorts(monkeypatch):
     monkeypatch.setattr(coarsen, "SORTED_IN_KERNEL", 0)
     graph = star([1 + i % 7 for i in range(300)])

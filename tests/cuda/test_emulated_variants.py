@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from corpus import corpus, order_of
 from emulation import emulated, on_card
-from shapes import build
+from shapes import build, complete
 
 import troth
 from troth import reference
@@ -106,3 +106,12 @@ def test_quick_warps_are_those_of_less_than_ten_rounds(variant):
     assert counts["rounds"] >= 10
     assert 4 <= counts["quick_warps"] < 8
     assert counts["quick_blocks"] == 1
+
+
+@pytest.mark.parametrize("variant", ["synclb", "hybrid"])
+def test_warps_that_begin_with_nothing_do_not_count(variant):
+    """Others give them vertices."""
+    with emulated(suitor_variants):
+        graph = complete(100, lambda u, v: 1 + u * v % 7)
+        counts = suitor_variants.run(on_card(graph), order_of(graph), Context(), variant, 1024, 32, 4).counts
+    assert counts["quick_warps"] <= counts["warps"] == 4

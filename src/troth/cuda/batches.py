@@ -145,9 +145,11 @@ class Card:
 
     def give_back(self) -> None:
         """The memory is the card's again, also where the traceback of an error keeps this object."""
-        cupy().cuda.get_current_stream().synchronize()  # until then counts are on their way to pinned memory
-        del self.memory, self.rank, self.counts
-        cupy().get_default_memory_pool().free_all_blocks()
+        try:
+            cupy().cuda.get_current_stream().synchronize()  # until then counts are on their way to pinned memory
+        finally:
+            del self.memory, self.rank, self.counts
+            cupy().get_default_memory_pool().free_all_blocks()
 
     def view(self, name: str, kind: Any) -> Any:
         """One of the arrays."""

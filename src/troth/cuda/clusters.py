@@ -12,7 +12,7 @@ vertices, these too. In each the blocks meet between its steps. Where so few ver
 sort them, ``join_few`` is all of this at once, since a launch takes longer than its work; else the host asks how many
 they are, and CuPy sorts where they are too many.
 
-Memory: some 40 bytes a vertex, and 32 more where members are weighed. Cost: O(n + m); O(k log k) for k vertices that
+Memory: some 50 bytes a vertex, and 32 more where members are weighed. Cost: O(n + m); O(k log k) for k vertices that
 are listed.
 
 All functions work on the current device, which is that of the graph.

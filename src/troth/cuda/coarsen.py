@@ -5,8 +5,8 @@ in one of these ways, by its number of entries:
 
 1. up to 32: eight lanes hold them in registers, and each counts what is below its own;
 2. up to 512: a warp sorts them in shared memory;
-3. more, or so many that a bitmap of all coarse vertices has no more than a few words for each: a block marks them in
-   such a bitmap, counts the bits before each, and adds up weights at the places that it so knows, all in shared memory;
+3. more, or so many that a bitmap of all coarse vertices has no more than a word for each: a block marks them in such a
+   bitmap, counts the bits before each, and adds up weights at the places that it so knows, all in shared memory;
 4. where the bitmap does not fit there: a block sorts up to 4096, and marks more, or more neighbours than have room
    there, in memory.
 

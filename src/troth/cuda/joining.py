@@ -116,7 +116,10 @@ def _merge(graph: Graph, groups: Groups, size: int, lengths: Any) -> Memory:
     short, *listed, _ = load("joining", PROGRAMS["rows", SUMS[number]], CONSTANTS)
     (gather,) = load("joining", PROGRAMS["gather", number], CONSTANTS)
     marking = Marking(count, LIMBS[SUMS[number]])
-    bitmaps, each = 4 * marking.words * marking.markers(listed[-1], counted["marked"]), 4 * counted["marked_entries"]
+    bitmaps = each = 0
+    if not marking.near or SUMS[number] != "u64":  # else no row is far
+        bitmaps = 4 * marking.words * marking.markers(listed[-1], counted["marked"])
+        each = 4 * counted["marked_entries"]
     marks = {"counted": bitmaps, "ends": each, "order": each, "far": 4 * counted["marked"]}
     rows = {"indices": 4 * entries, "gathered": size * entries, "weights": size * entries}
     merged = Memory({"bitmaps": bitmaps}, marks | rows).clear()

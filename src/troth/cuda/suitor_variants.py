@@ -58,8 +58,8 @@ def run(
 ) -> Result:
     """One variant; see ``contract.py``. The counts depend on who comes first; the mates never do.
 
-    ``rounds`` is the most of any warp, ``balanced`` the most before which a block was balanced. ``quick_warps`` of
-    ``warps`` needed less than ten rounds; in ``quick_blocks`` of ``blocks`` all warps did.
+    ``rounds`` is the most of any warp, ``balanced`` the most before which a block was balanced. Of the ``warps`` that
+    begin with vertices ``quick_warps`` need less than ten rounds; in ``quick_blocks`` of ``blocks`` all do.
     """
     clock, cp, n = DeviceClock(), cupy(), graph.n
     if not len(graph.indices):

@@ -121,7 +121,7 @@ def _spare_events(number: int) -> list[tuple[Any, Any]]:
 class DeviceClock:
     """Seconds on the device, from when this is made to ``note`` or ``stop``: points of the current stream.
 
-    It is read once, by ``read`` or ``stop``; then its events are another's.
+    When it has been read, its events are another's.
     """
 
     def __init__(self) -> None:
@@ -132,6 +132,7 @@ class DeviceClock:
         except IndexError:
             self._start, self._stop = cuda.Event(), cuda.Event()
         self._start.record()
+        self._seconds: float | None = None
 
     def stop(self) -> float:
         """The seconds until now; the host waits until the device is here."""
@@ -144,10 +145,11 @@ class DeviceClock:
 
     def read(self) -> float:
         """The seconds until the end; the host waits until the device is there."""
-        self._stop.synchronize()
-        seconds = cupy().cuda.get_elapsed_time(self._start, self._stop) / 1000
-        self._spare.append((self._start, self._stop))
-        return seconds
+        if self._seconds is None:
+            self._stop.synchronize()
+            self._seconds = cupy().cuda.get_elapsed_time(self._start, self._stop) / 1000
+            self._spare.append((self._start, self._stop))
+        return self._seconds
 
 
 class _Argument(np.ndarray):

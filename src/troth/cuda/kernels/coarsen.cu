@@ -4,15 +4,15 @@
 // The row of a coarse vertex is that of its first member followed by that of its second. code[v] is twice the coarse
 // vertex of v, plus 1 for a second member; the last bit of what comes from a second row is flipped. So the weights of
 // equal keys add up, in pairs at most, to a straight sum (even key) and a crossed one, and the two make the new weight.
-// Rows are put in order in four ways, by their lengths; a row is written from Row::to on, where there is room for all
+// Rows are put in order in several ways, by their lengths; a row is written from Row::to on, where there is room for all
 // of its entries, and moved to its place once all lengths are known.
 //
 // T is the type of the weights as numbers: float, double, or the unsigned integer of their width.
 //
-// Kernels take their counts first, then what they read, then what they write, scratch and `control` last. The three
-// that merge rows take which rows these are (and merge_marked its scratch), and then all alike: the rows, code, and the
-// fine graph's indices and weights; new_indices and new_weights, which have room for all entries; lengths, of which the
-// row of c gets lengths[c + 1]; control.
+// Kernels take their counts first, then what they read, then what they write, scratch and `control` last. Those that
+// merge rows take which rows these are (and how they are marked), and then all alike: the rows, code, and the fine
+// graph's indices and weights; new_indices and new_weights, which have room for all entries; lengths, of which the row
+// of c gets lengths[c + 1]; control.
 
 #include "grid.cuh"
 #include "merging.cuh"
@@ -171,6 +171,7 @@ __global__ void __launch_bounds__(THREADS)
                  i32* __restrict__ new_indices,
                  typename Sum<T>::Total* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
     typedef Sorted<K, ROOM> S;
+    static_assert(ROOM >= TEAM && ROOM >= 2 * WARP, "as many as are sorted at least");
     constexpr int TEAMS = THREADS / TEAM;
     __shared__ K all_keys[TEAMS][ROOM];
     __shared__ u32 partial[WARPS];
@@ -180,7 +181,7 @@ __global__ void __launch_bounds__(THREADS)
     for (i64 r = (i64)blockIdx.x * TEAMS + threadIdx.x / TEAM; r < listed; r += (i64)gridDim.x * TEAMS) {
         const i64 c = list[r];
         const Row row = rows[c];
-        u32 size = 2 * WARP;
+        u32 size = TEAM > WARP ? TEAM : 2 * WARP;  // all of the team go on together
         while (size < row.entries) size *= 2;
         for (u32 i = rank; i < size; i += TEAM) {
             u32 key = i < row.entries ? row.key(i, code, indices) : NO_KEY;
@@ -229,10 +230,10 @@ __global__ void __launch_bounds__(TEAM, NEAR_RESIDENT / TEAM)
                i32* __restrict__ new_indices, typename Sum<T>::Total* __restrict__ new_weights,
                i64* __restrict__ lengths, u64* control) {
     typedef typename Sum<T>::Part Part;
-    extern __shared__ u32 near[];
+    extern __shared__ uint4 shared[];
     __shared__ u32 partial[TEAM / WARP];
     u32* rest;
-    const Marks<TEAM> marks(near, words, rest);
+    const Marks<TEAM> marks((u32*)shared, words, rest);
     Part* sums = (Part*)rest;
     const i64 c = list[blockIdx.x];
     const Row row = rows[c];

@@ -1,15 +1,16 @@
 // Contraction of clusters on a GPU; joining.py has the plan, cpu/joining.py says what is computed.
 //
 // Coarse vertex c has members[starts[c] .. starts[c + 1]), ascending; the entries of their rows go, one row behind the
-// other, to room[c] .. room[c + 1], as coarse neighbours and weights. There each row is put in order, in one of four ways
-// as for pairs (coarsen.cu), and equal neighbours become one; its entries move to their place once all lengths are known.
+// other, to room[c] .. room[c + 1], as coarse neighbours and weights. There each row is put in order, in one of several
+// ways as for pairs (coarsen.cu), and equal neighbours become one; its entries move to their place once all lengths are
+// known.
 //
 // T is the type of the weights as numbers: float, double, or the unsigned integer of their width; N that of the sums.
 //
-// Kernels take their counts first, then what they read, then what they write, scratch and `control` last. The three
-// that merge rows take which rows these are, and then all alike: room; the neighbours, which are replaced by those that
-// are left; the weights; new_weights, which has room for all entries; lengths, of which the row of c gets lengths[c + 1];
-// control.
+// Kernels take their counts first, then what they read, then what they write, scratch and `control` last. Those that
+// merge rows take which rows these are (and how they are marked), and then all alike: room; the neighbours, which are
+// replaced by those that are left; the weights; new_weights, which has room for all entries; lengths, of which the row
+// of c gets lengths[c + 1]; control.
 
 #include "grid.cuh"
 #include "merging.cuh"
@@ -187,6 +188,7 @@ __global__ void __launch_bounds__(THREADS)
     merge_sorted(const i32* __restrict__ list, i64 listed, const i64* __restrict__ room, i32* indices,
                  const N* __restrict__ weights, N* __restrict__ new_weights, i64* __restrict__ lengths, u64* control) {
     typedef Sorted<K, ROOM> S;
+    static_assert(ROOM >= TEAM && ROOM >= 2 * WARP, "as many as are sorted at least");
     constexpr int TEAMS = THREADS / TEAM;
     __shared__ K all_keys[TEAMS][ROOM];
     __shared__ u32 partial[WARPS];
@@ -281,11 +283,11 @@ __global__ void __launch_bounds__(TEAM, NEAR_RESIDENT / TEAM)
     merge_near(const i32* __restrict__ list, u32 words, u32 sums_room, i32* far, const i64* __restrict__ room,
                i32* indices, const N* __restrict__ weights, N* __restrict__ new_weights, i64* __restrict__ lengths,
                u64* control) {
-    extern __shared__ u32 near[];
+    extern __shared__ uint4 shared[];
     __shared__ u32 partial[TEAM / WARP], extremes[2];
     if (threadIdx.x < 2) extremes[threadIdx.x] = 0;
     u32* sums;
-    const Marks<TEAM> marks(near, words, sums);
+    const Marks<TEAM> marks((u32*)shared, words, sums);
     const i64 c = list[blockIdx.x], begin = room[c];
     const u32 entries = (u32)(room[c + 1] - begin);
     i32* row = indices + begin;

@@ -178,7 +178,7 @@ __device__ inline u32 even_out(const u32* loads, u32 total, u32 warps, u32 warp,
 // Algorithm 4. In: the rows, the order, n, per_warp, balance_rounds; scratch: candidates; out: state and counts, both 0
 // before. state = the best offer of every vertex at the end. counts has four parts, and in each a word for some of the
 // warps: their most rounds, their most rounds with balance, all their offers, how many blocks (upper half) and warps
-// were quick. Warp w of the grid begins with the vertices from w * per_warp on, and has room for per_warp of them in
+// that began with vertices were quick. Warp w of the grid begins with the vertices from w * per_warp on, and has room for per_warp of them in
 // shared memory, and in `candidates` if they are more than 32. balance_rounds: the k of the paper, or -1 for adaptive.
 template <class W, bool EXACT, Variant VARIANT>
 __global__ void __launch_bounds__(1024, 1)
@@ -228,7 +228,7 @@ gpu_suitor(const i64* __restrict__ indptr, const i32* __restrict__ indices, cons
         atomicMax(counts, (u64)rounds);
         if (balanced > 0) atomicMax(counts + COUNTERS, (u64)balanced);
         atomicAdd(counts + 2 * COUNTERS, (u64)offers);
-        if (rounds <= FEW) atomicAdd(counts + 3 * COUNTERS, pack(quick_block, 1));
+        if (rounds <= FEW && first < n) atomicAdd(counts + 3 * COUNTERS, pack(quick_block, 1));
     }
 }
 
