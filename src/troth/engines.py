@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -116,7 +116,6 @@ class Engine:
         return f" ({', '.join(dict.fromkeys(able))} {'has' if len(set(able)) == 1 else 'have'} it)"
 
 
-@cache
 def _function(target: str) -> EngineFunction:
     module, _, name = target.partition(":")
     return getattr(import_module(module), name)
@@ -337,10 +336,18 @@ def promises_dominance(algorithm: str) -> bool:
     return any(engine.algorithm == algorithm and engine.dominant for engine in TABLE)
 
 
-@cache
+_seen: tuple[tuple[Engine, ...], dict[str, dict[str, Engine]]] = TABLE, {}
+
+
 def _rows_of(algorithm: str) -> dict[str, Engine]:
-    """The rows of a known algorithm, by device."""
-    return {engine.device: engine for engine in TABLE if engine.algorithm == algorithm}
+    """The rows of a known algorithm, by device; found once, but anew where the table is another, as in a test."""
+    global _seen
+    table, rows = _seen
+    if table is not TABLE:
+        _seen = table, rows = TABLE, {}
+    if algorithm not in rows:
+        rows[algorithm] = {engine.device: engine for engine in table if engine.algorithm == algorithm}
+    return rows[algorithm]
 
 
 def is_for_ranks(algorithm: str, device: str) -> bool:

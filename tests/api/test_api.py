@@ -4,6 +4,7 @@ import pkgutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from corpus import TIES, corpus, on_corpus, order_of
 
 import troth
-from troth import reference
+from troth import engines, reference
 from troth.engines import ALGORITHMS, TABLE, find_engines, promises_dominance
 
 slides = corpus("slides")  # a-b 4, a-c 5, c-d 7, c-e 9, d-e 10
@@ -161,6 +162,15 @@ def test_the_table_is_sound(engine):
     defaults = engine.defaults()
     assert defaults == {name: option.default for name, option in engine.options.items()}
     assert engine.read({name: str(value) for name, value in defaults.items()}) == defaults  # as text
+
+
+def test_another_table_is_seen_at_once(monkeypatch):
+    """A developer may try one row after another in a process, as docs/adding-an-engine.md does."""
+    [row] = find_engines("suitor", "cpu")
+    for words in ("first", "second"):
+        other = replace(row, help=words)
+        monkeypatch.setattr(engines, "TABLE", (other,))
+        assert find_engines("suitor", "cpu") == [other]
 
 
 def test_option_values_as_text():

@@ -86,7 +86,7 @@ PartitionOption = Annotated[
     typer.Option(
         "--partition",
         metavar="NAME",
-        help="Which MPI rank owns a vertex: block (balanced by edges), hash, metis, or a file of owners. "
+        help="Which MPI rank owns a vertex: block (balanced by edges and vertices), hash, metis, or a file of owners. "
         "[default: block]",
     ),
 ]

@@ -1,8 +1,9 @@
 """Suitor's offers, for threads and for MPI ranks: who wins, who looks again, and whom an offer displaces.
 
-``rows`` are those of a whole graph (``rows.Rows``), or the part that a rank has (``ranks.rows.Part``), whose vertices
-have local numbers. What a part answers otherwise than a whole graph are the five functions at the top; which is meant
-is known when a kernel is compiled, so a whole graph pays nothing for them.
+``rows`` are those of a whole graph (``rows.Rows``), those that a node has of one (``ranks.node_offers.NodeRows``), or
+the part that a rank has (``ranks.rows.Part``), whose vertices have local numbers. What a part answers otherwise than a
+whole graph are the five functions at the top; which is meant is known when a kernel is compiled, so a whole graph pays
+nothing for them.
 
 A line number is one of Algorithm 3 (see ``suitor.py``).
 """
@@ -205,7 +206,8 @@ def look_short(rows, order, flat, u, rank, offers):
     """``look`` without branches: cheaper in short rows, and where all weights are equal and nearly every entry ties.
 
     ``flat``: they are, so one of them is as good as any, and the others need not be read. Returns the neighbour's key,
-    (prefix, priority), or NONE: to keep its entry as well would cost up to a third more. Of whole graphs only.
+    (prefix, priority), or NONE: to keep its entry as well would cost up to a third more. Only where numbers are
+    those of the whole graph.
     """
     best = NONE
     for e in range(np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + ONE])):

@@ -74,8 +74,8 @@ def load(
     comm : mpi4py.MPI.Comm, optional
         All processes where none is given.
     partition : str, path or ndarray, optional
-        "block" (balanced by edges), "hash", "metis" (not of families made in parts), a file of owners, or the array of
-        owners.
+        "block" (balanced by edges and vertices), "hash", "metis" (not of families made in parts), a file of owners, or
+        the array of owners.
     weights : str, optional
         As in ``troth.read``, and so are the others.
     symmetrize : str, optional

@@ -3,7 +3,8 @@
 Built once a graph, and kept while its rows are in the window. Memory, once a node: 17 bytes for each own vertex and
 each ghost, 25 where prefixes are lossy, and 4 for each node that has a vertex as a ghost, and 4 for the vertex. Its
 ranks share the words that are told in the first round evenly: 4 bytes for each such pair of a vertex and a node, on
-the node that tells and on the one that is told.
+the node that tells and on the one that is told. A matching takes as much again for a while, in the first round: some 20
+bytes for each ghost, and 8 for each such pair.
 """
 
 from __future__ import annotations
