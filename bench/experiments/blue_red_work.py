@@ -44,9 +44,9 @@ def _work(records: list[dict[str, Any]], page: Page) -> None:
         EFFICIENT,
         f"judged by rounds times vertices, which is the work of the talk's thread for each vertex in each round: every "
         f"vertex is considered {min(rounds)} to {max(rounds)} times, where Suitor looks {min(looks):.1f} to "
-        f"{max(looks):.1f} times for each; blue-red here has no such option, it drops the matched, and reads "
-        f"{min(read):.2f} to {max(read):.2f} times the entries of rows that Suitor reads, {geometric_mean(read):.2f} "
-        f"in the geometric mean of {len(both)} graphs",
+        f"{max(looks):.1f} times for each; only with lists=False does blue-red here do that, else it drops the "
+        f"matched, and reads {min(read):.2f} to {max(read):.2f} times the entries of rows that Suitor reads, "
+        f"{geometric_mean(read):.2f} in the geometric mean of {len(both)} graphs",
         held(all(times > few for times, few in zip(rounds, looks, strict=True))),
     )
 

@@ -135,6 +135,7 @@ BLUE_RED = {
     "mode": Option("weighted", one_of("weighted", "random"), "propose to the heaviest or a random neighbour"),
     "p": Option(BEST_P, probability, "the probability of blue"),
     "rounds": Option(None, COUNT_OR_NONE, "stop after so many rounds"),
+    "lists": Option(True, switch, "list who may still be matched; no: rounds consider all vertices, as in the talk"),
 }
 
 

@@ -16,11 +16,11 @@ from troth.errors import TrothError
 MODES = ("weighted", "random")
 
 
-def check(graph, seed, threads=1, **options):
+def check(graph, seed, threads=1, lists=True, **options):
     """Mates and fractions are those of the reference."""
     order = order_of(graph, seed=seed)
     mate, fractions = reference.blue_red(graph, order, seed, **options)
-    found, stats, *_ = blue_red.run(graph, order, Context(threads, np.uint64(seed)), **options)
+    found, stats, *_ = blue_red.run(graph, order, Context(threads, np.uint64(seed)), lists=lists, **options)
     assert found.tolist() == mate.tolist()
     assert stats["fractions"] == fractions
     assert stats["rounds"] == len(fractions)
@@ -32,12 +32,15 @@ def check(graph, seed, threads=1, **options):
 def test_fractions(graph, mode):
     for seed in (0, 2**64 - 1):
         for rounds in (None, 0, 1, 3):
-            check(graph, seed, threads=1 + seed % 3, mode=mode, rounds=rounds)
+            for lists in (True, False):
+                check(graph, seed, 1 + seed % 3, lists, mode=mode, rounds=rounds)
 
 
-@given(graphs(), st.integers(0, 2**64 - 1), st.sampled_from(MODES), st.floats(0.05, 0.95), st.integers(1, 4))
-def test_fractions_of_random_graphs(graph, seed, mode, p, threads):
-    check(graph, seed, threads, mode=mode, p=p)
+@given(
+    graphs(), st.integers(0, 2**64 - 1), st.sampled_from(MODES), st.floats(0.05, 0.95), st.integers(1, 4), st.booleans()
+)
+def test_fractions_of_random_graphs(graph, seed, mode, p, threads, lists):
+    check(graph, seed, threads, lists, mode=mode, p=p)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -25,14 +25,14 @@ MANY, ONE = 0, 10**9  # how much a single block may have to do: nothing, anythin
 
 
 def check(graph, seed=0, ties="hash", small=(MANY, ONE), **options):
-    """Mates and fractions are those of the reference."""
+    """Mates and fractions are those of the reference, with lists and without."""
     order, there = order_of(graph, ties, seed), graph.to("cuda")
     same = on_device(order, there.device)
     mate, fractions = reference.blue_red(graph, order, seed, **options)
-    for most in small:
+    for most, lists in [*((most, True) for most in small), (MANY, False)]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blue_red, "SMALL", most)
-            found, stats, seconds, _ = blue_red.run(there, same, Context(seed=np.uint64(seed)), **options)
+            found, stats, seconds, _ = blue_red.run(there, same, Context(seed=np.uint64(seed)), lists=lists, **options)
         assert found.dtype == np.int32
         assert found.get().tolist() == mate.tolist()
         assert stats["fractions"] == fractions

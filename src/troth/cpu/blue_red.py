@@ -9,7 +9,8 @@ mode, p, seed and rounds alone (``reference.blue_red``).
 
 The talk's pi is ``colour`` and ``mate`` here, and its sigma ``proposal``. No two threads write to one place: a
 vertex writes its own colour and proposal, and a red one the mates of itself and of a blue one, who asked nobody else.
-Cost: O(m) a round over the rows of active vertices, and about log n rounds.
+Cost: O(m) a round over the rows of active vertices, and about log n rounds. Without ``lists`` every round considers all
+vertices, as in the talk.
 """
 
 from __future__ import annotations
@@ -148,6 +149,7 @@ def run(
     mode: str = "weighted",
     p: float = BEST_P,
     rounds: int | None = None,
+    lists: bool = True,
 ) -> Result:
     """The engine; see ``contract.py``. ``counts["fractions"]``: of the vertices, those matched after each round."""
     rule = Rule(context.seed, np.uint64(int(p * 2**64)), mode == "weighted", order)
@@ -155,12 +157,12 @@ def run(
     threads = thread_count(context.threads, n + len(graph.indices))
     colour, proposal, mate = np.zeros(n, np.int8), np.empty(n, np.int32), np.full(n, -1, np.int32)
     work = Work(colour, proposal, mate, graph.indptr[:-1].copy(), new_batches(threads))
-    active, spare = new_queue(n, np.arange(n, dtype=np.int32)), new_queue(n)
+    active, spare = everyone, others = new_queue(n, np.arange(n, dtype=np.int32)), new_queue(n)
     found, read = list[int](), 0  # the pairs of each round, and the entries read
     while rounds is None or len(found) < rounds:
         r, count = np.uint64(len(found)), int(active.tail[0])
         context.report(2 * sum(found), n)
-        if count <= SMALL:
+        if lists and count <= SMALL:
             pairs = np.empty(HISTORY if rounds is None else min(HISTORY, rounds - len(found)), np.int64)
             given = (rows, rule, r, new_cursor(), active, spare, work, pairs)
             # By a thread other than this one, which waits for Ctrl-C.
@@ -182,6 +184,8 @@ def run(
         parts = run_team(respond, count, threads, rows, rule, r, active, work)
         found.append(sum(part[0] for part in parts))
         read += sum(part[1] for part in parts)
+        if not lists:
+            active, spare = everyone, others
     fractions = (2 * np.cumsum(found, dtype=np.int64) / max(n, 1)).tolist()
     counts = {"rounds": len(found), "fractions": fractions, "edges_read": read, "threads": threads}
     return Result(mate, counts, {})

@@ -8,7 +8,8 @@ have none leave the list with the matched ones; when all are gone, the matching 
 of (seed, round, vertices), so the result is that of ``reference.blue_red``, bit for bit.
 
 The host reads five numbers a round. The last rounds have little to do: one block runs them all without the host.
-Cost: O(m) a round over the rows of the listed vertices, and about log n rounds.
+Cost: O(m) a round over the rows of the listed vertices, and about log n rounds. Without ``lists`` every round considers
+all vertices, a thread each, as in the talk, and free ones without a free neighbour read their rows again.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ def run(
     mode: str = "weighted",
     p: float = BEST_P,
     rounds: int | None = None,
+    lists: bool = True,
 ) -> Result:
     """The engine; see ``contract.py``. ``counts["fractions"]``: the fraction of vertices matched after each round."""
     clock, cp, n, weighted = DeviceClock(), cupy(), graph.n, mode == "weighted"
@@ -74,7 +76,7 @@ def run(
     while listed and entries and (rounds is None or len(found) < rounds):
         context.report(2 * sum(found), n)
         r, fresh = np.uint64(len(found)), np.int32(before is None)
-        if listed + entries <= SMALL:
+        if lists and listed + entries <= SMALL:
             limit = HISTORY if rounds is None else min(HISTORY, rounds - len(found))
             pair, outcome = cp.zeros((2, len(COUNTS)), np.uint64), cp.empty(len(OUTCOME) + limit, np.int64)
             state = (pair if fresh else before, np.int32(n), mate, colour, proposal, old, new, pair, outcome)
@@ -91,8 +93,8 @@ def run(
         if len(found) % ROWS == 0:
             table = cp.zeros((ROWS, len(COUNTS)), np.uint64)
         counts = table[len(found) % ROWS]
-        lists = (fresh, old, counts if fresh else before, np.int32(n))
-        colour_list(_blocks(listed), (BLOCK,), (*lists, mate, seed, r, blue_below, colour, proposal, new, counts))
+        given = (fresh, old, counts if fresh else before, np.int32(n))
+        colour_list(_blocks(listed), (BLOCK,), (*given, mate, seed, r, blue_below, colour, proposal, new, counts))
         propose(_blocks(listed * lanes), (BLOCK,), (*rows, r, new, counts, colour, proposal))
         respond(_blocks(listed * lanes), (BLOCK,), (*rows, r, new, np.int32(n), counts, proposal, mate, colour))
         _, _, alive, pairs, entries = counts.get().tolist()
@@ -100,7 +102,8 @@ def run(
         if not alive:
             break
         found.append(pairs)
-        listed = alive - 2 * pairs
-        before, old, new = counts, new, old
+        if lists:
+            listed = alive - 2 * pairs
+            before, old, new = counts, new, old
     fractions = (2 * np.cumsum(found, dtype=np.int64) / max(n, 1)).tolist()
     return Result(mate, {"rounds": len(found), "fractions": fractions, "edges_read": read}, {"kernels": clock.stop()})

@@ -157,7 +157,7 @@ __device__ __forceinline__ void choose(const Rule<W>& rule, const i32* list, int
 // ---- the three steps ----
 
 // Who of the old list is free and not dead gets the colour of round r and a place in the list; the others are gone.
-// `fresh`: there is no old list, all n vertices are free.
+// `fresh`: there is no old list, and all n vertices are considered; `mate` is -1 for all of them in the first round.
 __device__ __forceinline__ void colour_step(bool fresh, const i32* old_list, const Counts* old_counts, i32 n,
                                             const i32* mate, u64 seed, u64 r, u64 blue_below, u8* colour,
                                             i32* proposal, i32* list, Counts* counts) {
@@ -172,7 +172,7 @@ __device__ __forceinline__ void colour_step(bool fresh, const i32* old_list, con
         u8 new_colour = NEITHER;
         if (i < count) {
             v = fresh ? (i32)i : i < old_blue ? old_list[i] : old_list[n - 1 - (i - old_blue)];
-            bool stays = fresh || (mate[v] < 0 && colour[v] != NEITHER && proposal[v] != GONE);
+            bool stays = mate[v] < 0 && (fresh || (colour[v] != NEITHER && proposal[v] != GONE));
             if (stays) new_colour = hash2(seed, COLOUR, r, (u64)v) < blue_below ? BLUE : RED;
             colour[v] = new_colour;
             proposal[v] = stays ? NOBODY : GONE;
