@@ -290,7 +290,7 @@ def test_handshake_claims(tmp_path):
         ("one matching on 1 of 1 graphs, whatever the number of CPU and GPU threads", "held"),
         (
             "with a thread for each item, up to two million, the time is 2.00 times that of the best number, which is "
-            "which is 64",
+            "64",
             "held",
         ),
         (
