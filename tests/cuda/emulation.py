@@ -293,6 +293,10 @@ def emulated(*modules, blocks: int = 2, seed: int = 0, shared: int = SHARED):
     assert not FakeMemory.damage
 
 
+# Of coarsening, so that small graphs have rows of every kind; one choice for all tests, since each is compiled anew.
+SMALL_ROWS = {"MEDIUM": 64, "LONG": 256, "WORDS_EACH": 0}
+
+
 def with_sizes(monkeypatch, module, *others, **sizes) -> None:
     """Numbers that a host file and its kernels agree on, changed in both; ``others`` have the constants too."""
     for name, size in sizes.items():

@@ -20,7 +20,7 @@ from corpus import (
     same_graphs,
     star,
 )
-from emulation import SHARED, Kernel, array_of, emulated, with_sizes
+from emulation import SHARED, SMALL_ROWS, Kernel, array_of, emulated, with_sizes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,7 +111,7 @@ def test_trees_and_rows_of_every_size(make, limit):
 def test_rows_that_a_warp_sorts(few, monkeypatch):
     """As words of 32 bits, and of 64 where there are many vertices."""
     monkeypatch.setattr(coarsen, "FEW_VERTICES", few)
-    with_sizes(monkeypatch, coarsen, joining, WORDS_EACH=0)
+    with_sizes(monkeypatch, coarsen, joining, **SMALL_ROWS)
     check(troth.generate("hubs", n=900, hubs=4, degree=400), stop=20)
     check(complete(60, lambda u, v: 1 + u * v % 13), stop=3)
 
@@ -129,18 +129,18 @@ def test_long_rows_among_many_vertices(near, monkeypatch):
         counted.append(groups.counted["longs"])
         return contract(graph, groups, vertex_weights)
 
-    with_sizes(monkeypatch, coarsen, joining, MEDIUM=64)
+    with_sizes(monkeypatch, coarsen, joining, **SMALL_ROWS)
     monkeypatch.setattr(joining, "contract_clusters", watched)
     check(graph, stop=2 * pairs, shared=SHARED if near else 0)
     assert counted == [1]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-@pytest.mark.parametrize("shared", [SHARED, 1200, 0])
+@pytest.mark.parametrize("shared", [SHARED, 2600, 0])
 @pytest.mark.parametrize("spread", [1, 50])
 def test_the_longest_rows_are_marked_where_there_is_room(spread, shared, dtype, monkeypatch):
     """In shared memory, as many places at a time as have room; in memory; and where weights are far apart by lists."""
-    with_sizes(monkeypatch, coarsen, joining, LONG=64)
+    with_sizes(monkeypatch, coarsen, joining, **SMALL_ROWS)
     far, launch = [], Kernel.__call__
 
     def watched(kernel, grid, block, args, **words):
@@ -157,7 +157,7 @@ def test_the_longest_rows_are_marked_where_there_is_room(spread, shared, dtype, 
     check(drawn_with_hub(1500, 5000, draw), stop=300, shared=shared)
     wide = spread > 1 and dtype is not np.int64
     assert bool(far) == bool(shared)
-    assert any(far) in {True: {1200: (True,), SHARED: (True, False), 0: (False,)}[shared], False: (False,)}[wide]
+    assert any(far) in {True: {2600: (True,), SHARED: (True, False), 0: (False,)}[shared], False: (False,)}[wide]
 
 
 @pytest.mark.parametrize("most", [0, 5, 100])

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 from corpus import DTYPES, build, drawn_with_hub, fractions, on_corpus, same_graphs, star
-from emulation import SHARED, array_of, emulated, on_card, with_sizes
+from emulation import SHARED, SMALL_ROWS, array_of, emulated, on_card, with_sizes
 
 import troth
 from troth.api.vertex_weights import vertex_weights_of
@@ -66,7 +66,7 @@ def test_every_type(dtype):
 def test_rows_of_every_length(few, make, monkeypatch):
     """Of pairs that match, and of pairs drawn at random; sorted as words of 32 bits, and of 64."""
     monkeypatch.setattr(coarsen, "FEW_VERTICES", few)
-    with_sizes(monkeypatch, coarsen, WORDS_EACH=0)
+    with_sizes(monkeypatch, coarsen, **SMALL_ROWS)
     graph = make()
     drawn = np.random.default_rng(5).permutation(graph.n - graph.n % 2).reshape(2, -1)
     mate = np.full(graph.n, -1, np.int32)
@@ -76,17 +76,17 @@ def test_rows_of_every_length(few, make, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-@pytest.mark.parametrize("shared", [SHARED, 1200, 0])
+@pytest.mark.parametrize("shared", [SHARED, 2600, 0])
 def test_the_longest_rows_are_marked_where_there_is_room(shared, dtype, monkeypatch):
     """In shared memory, as many places at a time as have room; in memory, and others sorted by blocks."""
-    with_sizes(monkeypatch, coarsen, LONG=64)
+    with_sizes(monkeypatch, coarsen, **SMALL_ROWS)
     graph = drawn_with_hub(1500, 5000, lambda rng, m: (rng.random(m) * 1000 + 1).astype(dtype))
     check(graph, troth.match(graph, device="cpu").mate, 1, shared)
 
 
 def test_blocks_sort_rows_that_are_shorter_than_they_are_wide(monkeypatch):
     """Where nothing can be marked in shared memory: all threads of a block go on together."""
-    with_sizes(monkeypatch, coarsen, MEDIUM=64, LONG=256)
+    with_sizes(monkeypatch, coarsen, **SMALL_ROWS)
     graph = troth.generate("complete", n=60, weights="integers")
     check(graph, troth.match(graph, device="cpu").mate, 2, 0)
 
