@@ -253,18 +253,10 @@ __global__ void __launch_bounds__(TEAM, NEAR_RESIDENT / TEAM)
         const u32 size = min(most, done - from);
         for (u32 i = threadIdx.x; i < 2 * size; i += TEAM) sums[i] = 0;
         __syncthreads();
-        for (u32 base = threadIdx.x; base < row.entries; base += AHEAD * TEAM) {
-            u32 key[AHEAD];
-            Part x[AHEAD];
-            read_ahead<TEAM>(key_at, base, row.entries, key);
-            read_ahead<TEAM>(weight, base, row.entries, x);
-#pragma unroll
-            for (u32 k = 0; k < AHEAD; k++) {
-                const u32 p = marks.place(key[k] >> 1) - from;
-                if (base + k * TEAM < row.entries && key[k] >> 1 != c && p < size)
-                    atomicAdd(sums + 2 * p + (key[k] & 1), x[k]);
-            }
-        }
+        visit_row<TEAM>(key_at, weight, row.entries, [&](u32 key, Part x) {
+            const u32 p = marks.place(key >> 1) - from;
+            if (key >> 1 != c && p < size) atomicAdd(sums + 2 * p + (key & 1), x);
+        });
         __syncthreads();
         for (u32 p = threadIdx.x; p < size; p += TEAM)
             new_weights[row.to + from + p] = joined<T>(sums[2 * p], sums[2 * p + 1], spilled);

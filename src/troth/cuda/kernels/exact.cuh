@@ -105,6 +105,15 @@ struct Exact<u64> {
     }
 };
 
+// A sum in float64, rounded to its type; `spilled` where it is too great for that.
+template <class N>
+__device__ __forceinline__ N rounded_sum(double total, bool& spilled) {
+    const N found = rounded<N>(total);
+    const double check = number(found);
+    spilled |= !(check - check == 0);
+    return found;
+}
+
 // What has been added up, rounded once to float64 and then to its type; `spilled` where it is too great for that. The
 // terms are those among begin..end-1, as above.
 template <class N, class Term>
@@ -112,10 +121,7 @@ __device__ __forceinline__ N total_of(const Exact<N>& exact, u32 begin, u32 end,
     if constexpr (Exact<N>::OF_FLOATS) {
         double total = exact.sum + exact.lost;
         if (!(total - total == 0)) total = sum_whole<N>(begin, end, term);
-        const N found = rounded<N>(total);
-        const double check = number(found);
-        spilled |= !(check - check == 0);
-        return found;
+        return rounded_sum<N>(total, spilled);
     } else {
         spilled |= exact.sum >= TOO_MUCH;
         return exact.sum;
@@ -217,10 +223,7 @@ template <class N>
 __device__ __forceinline__ N total_of_limbs(const u32* sum, u32 apart, u32 least, bool& spilled) {
     const u64 lower = pack(sum[apart], sum[0]), upper = pack(LIMBS<N> > 3 ? sum[3 * apart] : 0, sum[2 * apart]);
     if constexpr (Exact<N>::OF_FLOATS) {
-        const N found = rounded<N>(round_whole(upper, lower, (int)least + SPARE<N>, false));
-        const double check = number(found);
-        spilled |= !(check - check == 0);
-        return found;
+        return rounded_sum<N>(round_whole(upper, lower, (int)least + SPARE<N>, false), spilled);
     } else {
         const bool over = upper || lower >= TOO_MUCH;
         spilled |= over;

@@ -296,18 +296,11 @@ __global__ void __launch_bounds__(TEAM, NEAR_RESIDENT / TEAM)
     const auto neighbour = [=](u32 i) { return (u32)row[i]; };
     const auto weight = [=](u32 i) { return weights[i]; };
     Exponents<N> exponents;
-    for (u32 base = threadIdx.x; base < entries; base += AHEAD * TEAM) {
-        u32 d[AHEAD];
-        N x[AHEAD];
-        read_ahead<TEAM>(neighbour, base, entries, d);
-        read_ahead<TEAM>(weight, base, entries, x);
-#pragma unroll
-        for (u32 k = 0; k < AHEAD; k++) {
-            if (base + k * TEAM >= entries || d[k] == c) continue;
-            marks.set(d[k]);
-            exponents.note(x[k]);
-        }
-    }
+    visit_row<TEAM>(neighbour, weight, entries, [&](u32 d, N x) {
+        if (d == c) return;
+        marks.set(d);
+        exponents.note(x);
+    });
     exponents.join(extremes);
     const u32 done = marks.count(partial);
     const bool narrow = exponents.fit(entries);
@@ -322,18 +315,10 @@ __global__ void __launch_bounds__(TEAM, NEAR_RESIDENT / TEAM)
         const u32 size = min(most, done - from);
         for (u32 i = threadIdx.x; i < LIMBS<N> * size; i += TEAM) sums[i] = 0;
         __syncthreads();
-        for (u32 base = threadIdx.x; base < entries; base += AHEAD * TEAM) {
-            u32 d[AHEAD];
-            N x[AHEAD];
-            read_ahead<TEAM>(neighbour, base, entries, d);
-            read_ahead<TEAM>(weight, base, entries, x);
-#pragma unroll
-            for (u32 k = 0; k < AHEAD; k++) {
-                const u32 p = marks.place(d[k]) - from;
-                if (base + k * TEAM < entries && d[k] != c && p < size)
-                    add_to_limbs(sums + p, size, exponents.least, x[k]);
-            }
-        }
+        visit_row<TEAM>(neighbour, weight, entries, [&](u32 d, N x) {
+            const u32 p = marks.place(d) - from;
+            if (d != c && p < size) add_to_limbs(sums + p, size, exponents.least, x);
+        });
         __syncthreads();
         for (u32 p = threadIdx.x; p < size; p += TEAM)
             new_weights[from + p] = total_of_limbs<N>(sums + p, size, exponents.least, spilled);

@@ -125,6 +125,20 @@ __device__ __forceinline__ void read_ahead(Read read, u32 base, u32 entries, X (
     for (u32 k = 0; k < AHEAD; k++) to[k] = base + k * TEAM < entries ? read(base + k * TEAM) : (X)0;
 }
 
+// visit(key, value) for all entries of a row, by all threads of its block.
+template <int TEAM, class Key, class Value, class Visit>
+__device__ __forceinline__ void visit_row(Key key, Value value, u32 entries, Visit visit) {
+    for (u32 base = threadIdx.x; base < entries; base += AHEAD * TEAM) {
+        u32 keys[AHEAD];
+        decltype(value(0)) values[AHEAD];
+        read_ahead<TEAM>(key, base, entries, keys);
+        read_ahead<TEAM>(value, base, entries, values);
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; k++)
+            if (base + k * TEAM < entries) visit(keys[k], values[k]);
+    }
+}
+
 // A row's neighbours in shared memory: a bit for each coarse vertex, and how many bits there are before each word.
 template <int TEAM>
 struct Marks {
