@@ -157,7 +157,10 @@ def test_the_longest_rows_are_marked_where_there_is_room(spread, shared, dtype, 
     check(drawn_with_hub(1500, 5000, draw), stop=300, shared=shared)
     wide = spread > 1 and dtype is not np.int64
     assert bool(far) == bool(shared)
-    assert any(far) in {True: {2600: (True,), SHARED: (True, False), 0: (False,)}[shared], False: (False,)}[wide]
+    if shared == 2600 and wide:
+        assert any(far)
+    if not shared or not wide:
+        assert not any(far)
 
 
 @pytest.mark.parametrize("most", [0, 5, 100])
